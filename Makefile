@@ -1,0 +1,55 @@
+# Every target first sets up what it needs: Python 3.11+ and make are enough.
+#
+#   make test ARGS="-k fork"    pass options on
+#   make test PYTHON=python3.12 choose the interpreter
+#   FORKLAKE_VENV=/some/folder  keep the environment elsewhere
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format lock clean bench-commit
+
+# $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
+in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+demo: ## Run the demo
+	$(call in_venv,demo) "$$venv/bin/forklake" demo $(ARGS)
+
+test: ## Run the tests, on a real PostgreSQL too
+	$(call in_venv,test) \
+	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
+	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" $(ARGS)
+
+lint: ## Check style, types and layers
+	$(call in_venv,test) \
+	  export RUFF_CACHE_DIR="$$cache/ruff" PYRIGHT_PYTHON_IGNORE_WARNINGS=1 && \
+	  "$$venv/bin/python" -m ruff check . && \
+	  "$$venv/bin/python" -m ruff format --check . && \
+	  "$$venv/bin/python" -m pyright --pythonpath "$$venv/bin/python" && \
+	  "$$venv/bin/lint-imports" --cache-dir "$$cache/import-linter"
+
+format: ## Rewrite the code in the common style
+	$(call in_venv,test) \
+	  export RUFF_CACHE_DIR="$$cache/ruff" && \
+	  "$$venv/bin/python" -m ruff check --fix-only . && \
+	  "$$venv/bin/python" -m ruff format .
+
+bench-commit: ## Measure commits against the stock DuckLake client
+	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.commit $(ARGS)
+
+# Versions in demo.txt follow test.txt, so that both fit into one environment.
+lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade for newer ones)
+	$(call in_venv,lock) \
+	  compile() { \
+	    "$$venv/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	      --no-emit-index-url --custom-compile-command "make lock" $(ARGS) "$$@"; \
+	  } && \
+	  compile --group lock -o requirements/lock.txt && \
+	  compile pyproject.toml --extra postgres-server --group dev -o requirements/test.txt && \
+	  compile pyproject.toml --extra postgres-server --group build -c requirements/test.txt -o requirements/demo.txt
+
+clean: ## Remove the environment and all caches
+	@sh scripts/bootstrap.sh clean
+	@rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

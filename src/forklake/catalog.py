@@ -1,0 +1,120 @@
+"""The handle on one catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from forklake.commit.draft import Draft
+from forklake.commit.publish import Published, publish
+from forklake.errors import InvalidArgument
+from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
+from forklake.model.ids import CatalogId
+from forklake.model.snapshots import Author, Head, Snapshot
+from forklake.scope import Edit
+from forklake.store.backend import Database
+from forklake.store.cache import StateCache
+from forklake.store.read import Moment, head_at, head_of, snapshots
+from forklake.table import Table
+from forklake.transaction import Transaction, author_of
+from forklake.verbs import CatalogVerbs, Name
+
+
+class Catalog(CatalogVerbs):
+    """A catalog of a lake. Every change is one snapshot of its own; `transaction` puts many into one."""
+
+    def __init__(
+        self, database: Database, states: StateCache, catalog_id: CatalogId, name: str, at: Moment | None = None
+    ) -> None:
+        """Use `Lake.catalog`."""
+        self._database = database
+        self._states = states
+        self._at = at
+        self.id = catalog_id
+        self.name = name
+
+    def __repr__(self) -> str:
+        """The name, and the moment it is shown at if that is not the present."""
+        return f"<Catalog {self.name!r}{'' if self._at is None else f' at {self._at}'}>"
+
+    @property
+    def snapshot(self) -> int:
+        """The number of the snapshot that the catalog stands at."""
+        return self._head().snapshot_id
+
+    def at(self, moment: Moment) -> Catalog:
+        """The same catalog as it was at a snapshot or a time, for reading."""
+        past = Catalog(self._database, self._states, self.id, self.name, moment)
+        past._head()
+        return past
+
+    def snapshots(self) -> list[Snapshot]:
+        """The history of the catalog, with what it inherited, oldest first."""
+        return snapshots(self._database, self.id)
+
+    def transaction(
+        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
+    ) -> Transaction:
+        """Begin a block of changes that becomes one snapshot."""
+        said = author_of(author, message, extra)
+        return Transaction(self._draft_to_change(), said, self._publish)
+
+    def read(self) -> Draft:
+        """The catalog as it is now, or as it was."""
+        return Draft(self._states.get(self._head()))
+
+    @contextmanager
+    def edit(self) -> Iterator[Edit]:
+        """Change the catalog and commit."""
+        edit = Edit(self._draft_to_change())
+        yield edit
+        published = self._publish(edit.draft, Author())
+        if published is not None:
+            edit.final_id = lambda given: published.ids.get(given, given)
+
+    # Listings and look-ups take `at`, for those who want to see the past without a second handle.
+
+    def schemas(self, *, at: Moment | None = None) -> list[Schema]:
+        """Every schema."""
+        return super().schemas() if at is None else self.at(at).schemas()
+
+    def tables(self, *, schema: str | None = None, at: Moment | None = None) -> list[TableInfo]:
+        """Every table, or those of one schema."""
+        return super().tables(schema=schema) if at is None else self.at(at).tables(schema=schema)
+
+    def table(self, name: Name, *, at: Moment | None = None) -> Table:
+        """The handle on a table, as it is now or as it was."""
+        return super().table(name) if at is None else self.at(at).table(name)
+
+    def views(self, *, at: Moment | None = None) -> list[ViewInfo]:
+        """Every view."""
+        return super().views() if at is None else self.at(at).views()
+
+    def macros(self, *, at: Moment | None = None) -> list[MacroInfo]:
+        """Every macro with its overloads."""
+        return super().macros() if at is None else self.at(at).macros()
+
+    def _head(self) -> Head:
+        head = head_of(self._database, self.id, or_dropped=self._at is not None)
+        return head if self._at is None else head_at(self._database, head, self._at)
+
+    def _draft_to_change(self) -> Draft:
+        if self._at is not None:
+            raise InvalidArgument(f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change')
+        head = self._head()
+        state = self._states.get(head)
+        # The structure may have been read at an earlier snapshot; the transaction's base is the present one.
+        return Draft(state if state.head == head else state.after(head, ()))
+
+    def _publish(self, draft: Draft, author: Author) -> Published | None:
+        plan = draft.plan()
+        if not plan.changes:
+            return None
+        published = publish(self._database, plan, draft.state.head, author)
+        if not published.rebased:
+            # Nobody else changed anything, so the new structure is known without reading it.
+            self._states.put(draft.state.after(published.head, published.pairs))
+        return published
+
+

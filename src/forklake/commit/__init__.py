@@ -1,0 +1,1 @@
+"""From staged changes to one published snapshot."""

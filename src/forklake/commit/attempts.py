@@ -1,0 +1,43 @@
+"""Running a write until it stands or fails for a reason of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from forklake.errors import ForklakeError
+from forklake.model.ids import SnapshotId
+from forklake.store.backend import Database, Interrupted, Session
+
+ATTEMPTS = 6
+
+T = TypeVar("T")
+
+
+def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId, T]]) -> T:
+    """Write one snapshot and commit it, again if the database gave up, and never twice.
+
+    `write` first takes the lock that orders its commit. A connection that breaks during COMMIT leaves in doubt whether
+    it went through; the next attempt waits for that lock, so by then the doubtful snapshot is there or never will be.
+    """
+    doubtful: tuple[SnapshotId, T] | None = None
+    for attempt in range(ATTEMPTS):
+        try:
+            with database.transaction() as session:
+                written = write(session)
+                if doubtful is not None and session.rows("snapshot_exists", at=doubtful[0]):
+                    return doubtful[1]
+                doubtful = written
+                session.commit()
+                return written[1]
+        except Interrupted:
+            if attempt == ATTEMPTS - 1:
+                raise
+            time.sleep(0.02 * 2**attempt)
+        except ForklakeError:
+            # What stands in the way may be our own commit.
+            if doubtful is not None and database.rows("snapshot_exists", at=doubtful[0]):
+                return doubtful[1]
+            raise
+    raise AssertionError("the last attempt returns or raises")

@@ -1,0 +1,108 @@
+"""The table of conflict rules. Pure.
+
+A transaction that started at snapshot B may be published at head H if nothing that the catalog committed in (B, H]
+collides with it. A rule names the verbs that were committed first (theirs), the verbs that come after them (ours), and
+what the two must have in common to collide. Pairs that no rule names commute: ours is published on top of theirs as
+it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from forklake.errors import CommitConflict
+from forklake.model.changes import Change, Conflict, Verb
+from forklake.model.ids import SnapshotId
+
+CREATES = frozenset({Verb.CREATE_SCHEMA, Verb.CREATE_TABLE, Verb.CREATE_VIEW, Verb.CREATE_MACRO})
+RENAMES = frozenset({Verb.RENAME_SCHEMA, Verb.RENAME_TABLE, Verb.RENAME_VIEW, Verb.RENAME_MACRO})
+DROPS = frozenset({Verb.DROP_SCHEMA, Verb.DROP_TABLE, Verb.DROP_VIEW, Verb.DROP_MACRO})
+RESHAPES = frozenset({Verb.ALTER_TABLE, Verb.REQUIRE_COLUMN, Verb.ALTER_VIEW})
+ALTERS = RENAMES | RESHAPES
+DML = frozenset({Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
+RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
+CATALOG_VERBS = frozenset({Verb.CREATE_CATALOG, Verb.RENAME_CATALOG, Verb.DROP_CATALOG})
+ENTERS = (CREATES | RENAMES) - {Verb.CREATE_SCHEMA, Verb.RENAME_SCHEMA}
+EVERYTHING = frozenset(Verb) - CATALOG_VERBS
+
+Meets = Callable[[Change, Change], bool]
+
+
+def same_object(theirs: Change, ours: Change) -> bool:
+    """Both changed the same schema, table, view or macro."""
+    return theirs.object_id == ours.object_id
+
+
+def same_name(theirs: Change, ours: Change) -> bool:
+    """Both claim one name in one namespace; tables and views share theirs."""
+    return (_namespace(theirs), theirs.schema_id, theirs.name) == (_namespace(ours), ours.schema_id, ours.name)
+
+
+def same_file(theirs: Change, ours: Change) -> bool:
+    """Both took rows from the same data file."""
+    return theirs.object_id == ours.object_id and not theirs.files.isdisjoint(ours.files)
+
+
+def same_tag(theirs: Change, ours: Change) -> bool:
+    """Both set the same tag of the same object or column."""
+    return theirs.object_id == ours.object_id and theirs.detail == ours.detail
+
+
+def ours_inside_theirs(theirs: Change, ours: Change) -> bool:
+    """Ours happened in the schema that theirs changed."""
+    return ours.schema_id == theirs.object_id
+
+
+def theirs_inside_ours(theirs: Change, ours: Change) -> bool:
+    """Theirs happened in the schema that ours changes."""
+    return theirs.schema_id == ours.object_id
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Verbs of theirs and of ours that collide when they meet."""
+
+    reason: str
+    theirs: frozenset[Verb]
+    ours: frozenset[Verb]
+    meets: Meets
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("the name is taken", CREATES | RENAMES, CREATES | RENAMES, same_name),
+    Rule("it is gone", DROPS, EVERYTHING, same_object),
+    Rule("its schema is gone", frozenset({Verb.DROP_SCHEMA}), EVERYTHING, ours_inside_theirs),
+    Rule("the schema is no longer empty", ENTERS, frozenset({Verb.DROP_SCHEMA}), theirs_inside_ours),
+    Rule("both change its definition", ALTERS, ALTERS | DROPS, same_object),
+    Rule("a comment was set on what ours drops", frozenset({Verb.TAG}), DROPS, same_object),
+    Rule("rows were written for the old definition", RESHAPES, DML, same_object),
+    Rule("rows were written that may hold NULL", frozenset({Verb.INSERT}), frozenset({Verb.REQUIRE_COLUMN}), same_object),
+    Rule("both take rows from one data file", RETIRES, RETIRES, same_file),
+    Rule("both set the same tag", frozenset({Verb.TAG}), frozenset({Verb.TAG}), same_tag),
+)
+
+
+def conflicts(theirs: Iterable[tuple[SnapshotId, Change]], ours: Sequence[Change]) -> list[Conflict]:
+    """Every pair of changes that collides, in the order in which theirs were committed."""
+    return [
+        Conflict(rule.reason, change, committed, snapshot)
+        for snapshot, committed in theirs
+        for change in ours
+        for rule in RULES
+        if committed.verb in rule.theirs and change.verb in rule.ours and rule.meets(committed, change)
+    ]
+
+
+def conflict_error(found: Sequence[Conflict], base: SnapshotId) -> CommitConflict:
+    """The exception for collisions, saying what to do."""
+    shown = "; ".join(str(conflict) for conflict in found[:3])
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return CommitConflict(
+        f"since snapshot {base}, where this transaction started, {shown}{more}: refresh and run it again", found
+    )
+
+
+def _namespace(change: Change) -> str:
+    noun = change.verb.partition("_")[2]
+    return "relation" if noun in ("table", "view") else noun

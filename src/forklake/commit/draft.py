@@ -1,0 +1,409 @@
+"""Staged changes: a catalog as it was at some snapshot, and as a transaction would leave it.
+
+A draft reads the base through a `CatalogState` and keeps what was changed beside it. It holds no database
+transaction and no lock, so it may live as long as its owner likes. New objects have provisional, negative ids until
+the commit draws real ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+from uuid import uuid4
+
+from forklake.commit.changes import Pair, changes_of
+from forklake.errors import (
+    MacroExists,
+    MacroNotFound,
+    SchemaExists,
+    SchemaNotEmpty,
+    SchemaNotFound,
+    TableExists,
+    TableNotFound,
+    ViewExists,
+    ViewNotFound,
+)
+from forklake.model.changes import Change
+from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, TableInfo, Tag, View
+from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
+from forklake.model.names import QualifiedName, check_name, check_text, folder_for
+from forklake.store.read import CatalogState
+from forklake.store.rows import RowKey
+
+K = TypeVar("K")
+E = TypeVar("E", Schema, Table, View, Macro, Tag)
+R = TypeVar("R", Table, View)
+
+
+class Overlay(Generic[K, E]):
+    """Entities of one kind that a draft has touched: how each was at the base, and how it is now."""
+
+    def __init__(self) -> None:
+        """Nothing touched."""
+        self.base: dict[K, E | None] = {}
+        self.now: dict[K, E | None] = {}
+
+    def put(self, key: K, before: E | None, after: E | None) -> None:
+        """Stage a change; `before` counts only the first time."""
+        self.base.setdefault(key, before)
+        self.now[key] = after
+
+    def pairs(self) -> list[tuple[E | None, E | None]]:
+        """Before and after of everything that differs."""
+        return [(self.base[key], now) for key, now in self.now.items() if self.base[key] != now]
+
+    def live(self) -> list[E]:
+        """What was touched and is there."""
+        return [entity for entity in self.now.values() if entity is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a commit has to write."""
+
+    changes: tuple[Change, ...]
+    pairs: tuple[Pair, ...]
+    dropped_rows: dict[RowKey, Origin]
+    """Rows of dropped objects that the draft never looked at, such as columns."""
+    new_ids: tuple[int, ...]
+    """Provisional ids, in the order in which they were given out."""
+
+
+class Draft:
+    """A catalog at its base, with what was changed since."""
+
+    def __init__(self, state: CatalogState) -> None:
+        """Start from a catalog as it is."""
+        self.state = state
+        self._schemas: Overlay[int, Schema] = Overlay()
+        self._tables: Overlay[int, Table] = Overlay()
+        self._views: Overlay[int, View] = Overlay()
+        self._macros: Overlay[int, Macro] = Overlay()
+        self._tags: Overlay[tuple[int, ColumnId | None, str], Tag] = Overlay()
+        self._dropped_rows: dict[RowKey, Origin] = {}
+        self._new_ids: list[int] = []
+        self._highest_column: dict[int, int] = {}
+        self._base_macros: list[Macro] | None = None
+
+    # ---- Reading ------------------------------------------------------------------------------------------------
+
+    def schemas(self) -> list[Schema]:
+        """Every schema, in the order in which they were created."""
+        return _merged(self.state.schemas(), self._schemas)
+
+    def schema_named(self, name: str) -> Schema:
+        """A schema by name."""
+        found = self._find_schema(check_name(name, "schema"))
+        if found is None:
+            raise SchemaNotFound(f'there is no schema "{name}": create it first')
+        return found
+
+    def tables(self) -> list[TableInfo]:
+        """Every table, by schema and name."""
+        names = {schema.id: schema.name for schema in self.schemas()}
+        stored = [table for table in self.state.table_list() if table.id not in self._tables.now]
+        if self._schemas.now:
+            current = {schema.name: names.get(schema.id) for schema in self.state.schemas().values()}
+            stored = [replace(table, schema=current[table.schema] or table.schema) for table in stored]
+        staged = [TableInfo(names[t.schema_id], t.name, t.id, t.uuid) for t in self._tables.live()]
+        return sorted(stored + staged, key=lambda table: (table.schema, table.name))
+
+    def table(self, table: TableId) -> Table:
+        """A table with its columns."""
+        found = self._tables.now[table] if table in self._tables.now else self.state.table(table)
+        if found is None:
+            raise TableNotFound(f"table {table} is not there any more: it was dropped")
+        return found
+
+    def table_named(self, name: QualifiedName) -> Table:
+        """A table with its columns, by name."""
+        found = self._find_table(self.schema_named(name.schema).id, name.name)
+        if found is None:
+            raise TableNotFound(f'there is no table "{name}": `forklake tables` lists those that are')
+        return found
+
+    def views(self) -> list[View]:
+        """Every view."""
+        return _merged({view.id: view for view in self.state.views()}, self._views)
+
+    def view_named(self, name: QualifiedName) -> View:
+        """A view by name."""
+        found = self._find_view(self.schema_named(name.schema).id, name.name)
+        if found is None:
+            raise ViewNotFound(f'there is no view "{name}"')
+        return found
+
+    def macros(self) -> list[Macro]:
+        """Every macro with its overloads."""
+        if self._base_macros is None:
+            self._base_macros = self.state.macros()
+        return _merged({macro.id: macro for macro in self._base_macros}, self._macros)
+
+    def macro_named(self, name: QualifiedName) -> Macro:
+        """A macro by name."""
+        found = self._find_macro(self.schema_named(name.schema).id, name.name)
+        if found is None:
+            raise MacroNotFound(f'there is no macro "{name}"')
+        return found
+
+    def name_of(self, item: Table | View | Macro) -> QualifiedName:
+        """The name of an object with that of its schema."""
+        schema = next(schema for schema in self.schemas() if schema.id == item.schema_id)
+        return QualifiedName(schema.name, item.name)
+
+    def tags(self, object_id: int) -> dict[str, str]:
+        """The tags of a schema, table, view or macro."""
+        stored = [] if object_id < 0 else self.state.tags(object_id)
+        tags = {tag.key: tag.value for tag in stored}
+        for (owner, column, key), tag in self._tags.now.items():
+            if owner == object_id and column is None:
+                tags.pop(key, None)
+                tags |= {} if tag is None else {key: tag.value}
+        return tags
+
+    def column_tags(self, table: TableId) -> dict[ColumnId, dict[str, str]]:
+        """The tags of the columns of a table."""
+        tags: dict[ColumnId, dict[str, str]] = {}
+        for tag in [] if table < 0 else self.state.column_tags(table):
+            tags.setdefault(tag.column_id or ColumnId(0), {})[tag.key] = tag.value
+        for (owner, column, key), tag in self._tags.now.items():
+            if owner == table and column is not None:
+                tags.setdefault(column, {}).pop(key, None)
+                tags[column] |= {} if tag is None else {key: tag.value}
+        return tags
+
+    # ---- Schemas ------------------------------------------------------------------------------------------------
+
+    def create_schema(self, name: str) -> Schema:
+        """Stage a new schema."""
+        self._refuse_taken_schema(check_name(name, "schema"))
+        uuid = str(uuid4())
+        schema = Schema(SchemaId(self._new_id()), uuid, name, self.state.head.data_path + folder_for(name, uuid))
+        self._schemas.put(schema.id, None, schema)
+        return schema
+
+    def rename_schema(self, schema: Schema, name: str) -> None:
+        """Stage a new name; the folder keeps the old one."""
+        if name != schema.name:
+            self._refuse_taken_schema(check_name(name, "schema"))
+            self._schemas.put(schema.id, schema, replace(schema, name=name))
+
+    def drop_schema(self, schema: Schema, *, cascade: bool) -> None:
+        """Stage the end of a schema, and with `cascade` of everything in it."""
+        tables = [table for table in self._stored_tables_in(schema.id) if table.id not in self._tables.now]
+        tables += [table for table in self._tables.live() if table.schema_id == schema.id]
+        views = [view for view in self.views() if view.schema_id == schema.id]
+        macros = [macro for macro in self.macros() if macro.schema_id == schema.id]
+        if not cascade and (tables or views or macros):
+            count = len(tables) + len(views) + len(macros)
+            raise SchemaNotEmpty(f'schema "{schema.name}" still holds {count} objects: drop them, or pass cascade=True')
+        touched = self._tables.now.keys() | self._views.now.keys() | self._macros.now.keys()
+        if schema.id >= 0 and cascade:
+            self._dropped_rows |= self.state.rows_in_schema(schema.id, but=touched)
+        for item in (*tables, *views, *macros):
+            if item.id in touched:
+                self._drop_rows_of(item.id)
+        self._drop_rows_of(schema.id)
+        for table in tables:
+            self._tables.put(table.id, table, None)
+        for view in views:
+            self._views.put(view.id, view, None)
+        for macro in macros:
+            self._macros.put(macro.id, macro, None)
+        self._forget_tags({item.id for item in (*tables, *views, *macros)})
+        self._schemas.put(schema.id, schema, None)
+
+    # ---- Tables -------------------------------------------------------------------------------------------------
+
+    def create_table(self, name: QualifiedName, columns: tuple[Column, ...]) -> Table:
+        """Stage a new table."""
+        schema = self.schema_named(name.schema)
+        self._refuse_taken_relation(schema.id, name)
+        uuid = str(uuid4())
+        path = schema.path + folder_for(name.name, uuid)
+        table = Table(TableId(self._new_id()), uuid, schema.id, name.name, path, columns)
+        self._tables.put(table.id, None, table)
+        return table
+
+    def rename_table(self, table: Table, name: QualifiedName) -> None:
+        """Stage a new name, in the same or another schema; the folder stays."""
+        schema = self.schema_named(name.schema)
+        if (schema.id, name.name) != (table.schema_id, table.name):
+            self._refuse_taken_relation(schema.id, name)
+            self._tables.put(table.id, table, replace(table, schema_id=schema.id, name=name.name))
+
+    def set_columns(self, table: Table, columns: tuple[Column, ...]) -> None:
+        """Stage a new structure."""
+        kept = {column.id for column in replace(table, columns=columns).walk()}
+        self._highest_column[table.id] = max(self.last_column_id(table), *kept)
+        for column in table.walk():
+            if column.id not in kept:
+                self._drop_column_tags(table.id, column.id)
+        self._tables.put(table.id, table, replace(table, columns=columns))
+
+    def drop_table(self, table: Table) -> None:
+        """Stage the end of a table and of all that belongs to it."""
+        self._drop_rows_of(table.id)
+        self._tables.put(table.id, table, None)
+
+    def last_column_id(self, table: Table) -> int:
+        """The highest column id that the table ever used, here or in the base."""
+        if table.id not in self._highest_column:
+            stored = self.state.last_column_id(table.id) if table.id >= 0 else 0
+            self._highest_column[table.id] = max(stored, *(column.id for column in table.walk()))
+        return self._highest_column[table.id]
+
+    # ---- Views and macros ---------------------------------------------------------------------------------------
+
+    def create_view(self, name: QualifiedName, sql: str, *, aliases: tuple[str, ...], or_replace: bool) -> View:
+        """Stage a new view, or a new body for one."""
+        schema = self.schema_named(name.schema)
+        existing = self._find_view(schema.id, name.name)
+        if existing is not None and or_replace:
+            view = replace(existing, sql=sql, column_aliases=aliases)
+            self._views.put(view.id, existing, view)
+            return view
+        self._refuse_taken_relation(schema.id, name)
+        view = View(ViewId(self._new_id()), str(uuid4()), schema.id, name.name, sql, column_aliases=aliases)
+        self._views.put(view.id, None, view)
+        return view
+
+    def rename_view(self, view: View, name: QualifiedName) -> None:
+        """Stage a new name, in the same or another schema."""
+        schema = self.schema_named(name.schema)
+        if (schema.id, name.name) != (view.schema_id, view.name):
+            self._refuse_taken_relation(schema.id, name)
+            self._views.put(view.id, view, replace(view, schema_id=schema.id, name=name.name))
+
+    def drop_view(self, view: View) -> None:
+        """Stage the end of a view."""
+        self._drop_rows_of(view.id)
+        self._views.put(view.id, view, None)
+
+    def create_macro(self, name: QualifiedName, impls: tuple[MacroImpl, ...], *, or_replace: bool) -> Macro:
+        """Stage a new macro; replacing one gives it a new id, since overloads never change."""
+        schema = self.schema_named(name.schema)
+        existing = self._find_macro(schema.id, name.name)
+        if existing is not None:
+            if not or_replace:
+                raise MacroExists(f'macro "{name}" exists: choose another name, or pass or_replace=True')
+            if existing.implementations == impls:
+                return existing
+            self.drop_macro(existing)
+        macro = Macro(MacroId(self._new_id()), schema.id, name.name, impls)
+        self._macros.put(macro.id, None, macro)
+        return macro
+
+    def rename_macro(self, macro: Macro, name: QualifiedName) -> None:
+        """Stage a new name, in the same or another schema."""
+        schema = self.schema_named(name.schema)
+        if (schema.id, name.name) != (macro.schema_id, macro.name):
+            if self._find_macro(schema.id, name.name) is not None:
+                raise MacroExists(f'macro "{name}" exists: choose another name')
+            self._macros.put(macro.id, macro, replace(macro, schema_id=schema.id, name=name.name))
+
+    def drop_macro(self, macro: Macro) -> None:
+        """Stage the end of a macro."""
+        self._drop_rows_of(macro.id)
+        self._macros.put(macro.id, macro, None)
+
+    # ---- Tags ---------------------------------------------------------------------------------------------------
+
+    def set_tag(self, object_id: int, column: ColumnId | None, key: str, value: str | None) -> None:
+        """Stage a tag; None removes it."""
+        if value is not None:
+            check_text(value, "tag")
+        place = (object_id, column, check_name(key, "tag"))
+        if place in self._tags.now:
+            before = self._tags.base[place]
+        elif object_id < 0:
+            before = None
+        else:
+            stored = self.state.tags(object_id) if column is None else self.state.column_tags(TableId(object_id))
+            before = next((tag for tag in stored if (tag.column_id, tag.key) == (column, key)), None)
+        after = None if value is None else Tag(object_id, key, value, column)
+        self._tags.put(place, before, after)
+
+    # ---- Ending -------------------------------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """What a commit has to write; nothing at all if every change was undone."""
+        pairs: list[Pair] = [
+            *self._schemas.pairs(),
+            *self._tables.pairs(),
+            *self._views.pairs(),
+            *self._macros.pairs(),
+            *self._tags.pairs(),
+        ]
+        names: dict[int, str] = {schema.id: schema.name for schema in self.state.schemas().values()} if pairs else {}
+        names |= {schema.id: schema.name for schema in self._schemas.live()}
+        created = {entity.id for before, entity in pairs if before is None and not isinstance(entity, Tag | None)}
+        new_ids = tuple(new for new in self._new_ids if new in created)
+        return Plan(tuple(changes_of(pairs, names.get)), tuple(pairs), dict(self._dropped_rows), new_ids)
+
+    # ---- Details ------------------------------------------------------------------------------------------------
+
+    def _new_id(self) -> int:
+        self._new_ids.append(-1 - len(self._new_ids))
+        return self._new_ids[-1]
+
+    def _find_schema(self, name: str) -> Schema | None:
+        return next((schema for schema in self.schemas() if schema.name == name), None)
+
+    def _find_table(self, schema: SchemaId, name: str) -> Table | None:
+        staged = _staged(self._tables, schema, name)
+        if staged is not None or schema < 0:
+            return staged
+        found = self.state.table_named(schema, name)
+        return None if found is None or found.id in self._tables.now else found
+
+    def _find_view(self, schema: SchemaId, name: str) -> View | None:
+        staged = _staged(self._views, schema, name)
+        if staged is not None or schema < 0:
+            return staged
+        found = self.state.view_named(schema, name)
+        return None if found is None or found.id in self._views.now else found
+
+    def _find_macro(self, schema: SchemaId, name: str) -> Macro | None:
+        return next((macro for macro in self.macros() if (macro.schema_id, macro.name) == (schema, name)), None)
+
+    def _stored_tables_in(self, schema: SchemaId) -> list[Table]:
+        return [] if schema < 0 else self.state.tables_in(schema)
+
+    def _refuse_taken_schema(self, name: str) -> None:
+        if self._find_schema(name) is not None:
+            raise SchemaExists(f'schema "{name}" exists: choose another name')
+
+    def _refuse_taken_relation(self, schema: SchemaId, name: QualifiedName) -> None:
+        # One look decides the common case; the staged changes matter only if there are any.
+        touched = self._tables.now or self._views.now
+        if not touched and (schema < 0 or self.state.taken(schema, name.name) is None):
+            return
+        if self._find_table(schema, name.name) is not None:
+            raise TableExists(f'table "{name}" exists: choose another name, or drop it first')
+        if self._find_view(schema, name.name) is not None:
+            raise ViewExists(f'view "{name}" exists: choose another name, or drop it first')
+
+    def _drop_rows_of(self, object_id: int) -> None:
+        if object_id >= 0:
+            self._dropped_rows |= self.state.rows_of_object(object_id)
+        self._forget_tags({object_id})
+
+    def _forget_tags(self, objects: set[int]) -> None:
+        """Staged tags of dropped objects vanish; stored ones end with their rows."""
+        for place in [place for place in self._tags.now if place[0] in objects]:
+            del self._tags.now[place], self._tags.base[place]
+
+    def _drop_column_tags(self, table: TableId, column: ColumnId) -> None:
+        for key in self.column_tags(table).get(column, {}):
+            self.set_tag(table, column, key, None)
+
+
+def _merged(stored: dict[int, E], overlay: Overlay[int, E]) -> list[E]:
+    kept = [entity for key, entity in stored.items() if key not in overlay.now]
+    return kept + overlay.live()
+
+
+def _staged(overlay: Overlay[int, R], schema: SchemaId, name: str) -> R | None:
+    return next((item for item in overlay.live() if (item.schema_id, item.name) == (schema, name)), None)
+

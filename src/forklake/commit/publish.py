@@ -1,0 +1,240 @@
+"""Publishing a plan: one lock, a look at what others did, a fixed number of set-based writes, one commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from forklake.commit.attempts import commit_once
+from forklake.commit.changes import Pair
+from forklake.commit.conflicts import conflict_error, conflicts
+from forklake.commit.draft import Plan
+from forklake.errors import CatalogNotFound, CommitConflict
+from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
+from forklake.model.entities import Macro, Origin
+from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.snapshots import Author, Head
+from forklake.store.backend import Allocation, Database, Row, Session, as_time
+from forklake.store.read import dropped
+from forklake.store.rows import (
+    MACRO_IMPL_COLUMNS,
+    MACRO_PARAMETER_COLUMNS,
+    STORED,
+    RowKey,
+    macro_impl_rows,
+    macro_parameter_rows,
+    origins_of,
+    renumbered,
+    rows_of,
+    stamped,
+)
+
+_TICK = timedelta(microseconds=1)
+_RESHAPING = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A commit that stands."""
+
+    head: Head
+    pairs: tuple[Pair, ...]
+    """Before and after, as they are stored now."""
+    ids: Mapping[int, int]
+    """What provisional ids became."""
+    rebased: bool
+    """Whether others had committed since the base."""
+
+
+@dataclass(slots=True)
+class _Writes:
+    """Rows to end and rows to add, by entity."""
+
+    ended: dict[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
+    added: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict[str, list[tuple[Any, ...]]])
+
+
+def publish(database: Database, plan: Plan, base: Head, author: Author) -> Published:
+    """Commit a plan on top of the catalog's head; raises `CommitConflict` and writes nothing if that cannot be."""
+
+    def write(session: Session) -> tuple[SnapshotId, Published]:
+        row, numbers = session.lock_head(base.catalog_id, catalog_ids=len(plan.new_ids))
+        published = _write(session, database, plan, base, author, row, numbers)
+        return published.head.snapshot_id, published
+
+    return commit_once(database, write)
+
+
+def _write(
+    session: Session,
+    database: Database,
+    plan: Plan,
+    base: Head,
+    author: Author,
+    row: Row | None,
+    numbers: Allocation,
+) -> Published:
+    if row is None:
+        raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
+    at, schema_version, moment, ended = row
+    if ended is not None:
+        raise dropped(database, base.catalog_id)
+    rebased = at != base.snapshot_id
+    if rebased:
+        _check_conflicts(session, plan, base)
+
+    ids = dict(zip(plan.new_ids, numbers.catalog_ids, strict=True))
+    head = replace(
+        base,
+        snapshot_id=numbers.snapshot_id,
+        schema_version=schema_version + 1,
+        # A catalog's times rise with its snapshots, whatever the clocks of its writers say.
+        snapshot_time=max(numbers.snapshot_time, as_time(moment) + _TICK),
+    )
+    changes = [change.renumbered(lambda old: ids.get(old, old)) for change in plan.changes]
+    writes, pairs = _writes(plan, ids, head)
+    _write_entities(session, writes, head)
+    _write_schema_versions(session, changes, head)
+    write_snapshot(session, head, numbers, changes, author)
+    move_head(session, head)
+    return Published(head, tuple(pairs), ids, rebased)
+
+
+def _check_conflicts(session: Session, plan: Plan, base: Head) -> None:
+    theirs: list[tuple[SnapshotId, Change]] = []
+    for snapshot, footprint in session.rows("footprints_since", catalog=base.catalog_id, base=base.snapshot_id):
+        if footprint is None:
+            raise CommitConflict(
+                f"snapshot {snapshot} was written by another program that did not say what it changed: "
+                "refresh and run the transaction again"
+            )
+        theirs += [(SnapshotId(snapshot), change) for change in from_footprint(footprint)]
+    found = conflicts(theirs, plan.changes)
+    if found:
+        raise conflict_error(found, base.snapshot_id)
+
+
+def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, list[Pair]]:
+    """The rows that differ between before and after, and the entities as they will be stored."""
+    writes = _Writes(ended=dict(plan.dropped_rows))
+    stored: list[Pair] = []
+    fresh = Origin(head.catalog_id, head.snapshot_id)
+    for before, draft in plan.pairs:
+        after = None if draft is None else renumbered(draft, lambda old: ids.get(old, old))
+        old = {} if before is None else rows_of(before)
+        new = {} if after is None else rows_of(after)
+        origins = {} if before is None else origins_of(before)
+        writes.ended |= {key: origins[key] for key in old if new.get(key) != old[key]}
+        for key, values in new.items():
+            if old.get(key) != values:
+                row = (head.catalog_id, head.snapshot_id, *values)
+                writes.added.setdefault(key.entity, []).append(row)
+        if before is None and isinstance(after, Macro):
+            writes.added.setdefault("macro_impl", []).extend(macro_impl_rows(after))
+            writes.added.setdefault("macro_parameters", []).extend(macro_parameter_rows(after))
+        if after is not None:
+            kept = {key: origin for key, origin in origins.items() if new.get(key) == old.get(key)}
+            after = stamped(after, kept, fresh)
+        stored.append((before, after))
+    return writes, stored
+
+
+def _write_entities(session: Session, writes: _Writes, head: Head) -> None:
+    catalog, snapshot = head.catalog_id, head.snapshot_id
+    own: dict[str, list[tuple[Any, ...]]] = {}
+    masks: list[tuple[Any, ...]] = []
+    for key, origin in writes.ended.items():
+        if origin.source == catalog:
+            own.setdefault(key.entity, []).append((*STORED[key.entity].key_values(key), origin.begin))
+        else:
+            # An ancestor's row is not ours to touch: it ends for us and our descendants only.
+            masks.append((catalog, key.entity, key.entity_id, key.sub_id, key.sub_key, origin.begin, snapshot))
+    # Ends come first, so that a name can pass from one object to another within a commit.
+    for entity, rows in own.items():
+        place = STORED[entity]
+        session.end_rows(place.table, (*place.keys, "begin_snapshot"), rows, catalog=catalog, end=snapshot)
+    if masks:
+        session.insert("ducklake_inherited_end", _MASK_COLUMNS, masks)
+    for entity, rows in writes.added.items():
+        if entity == "macro_impl":
+            _insert_owned(session, "ducklake_macro_impl", MACRO_IMPL_COLUMNS, catalog, rows)
+        elif entity == "macro_parameters":
+            _insert_owned(session, "ducklake_macro_parameters", MACRO_PARAMETER_COLUMNS, catalog, rows)
+        else:
+            place = STORED[entity]
+            session.insert(place.table, ("catalog_id", "begin_snapshot", *place.columns), rows)
+
+
+_MASK_COLUMNS = ("catalog_id", "entity", "entity_id", "sub_id", "sub_key", "row_begin", "end_snapshot")
+
+
+def _insert_owned(
+    session: Session, table: str, columns: tuple[str, ...], catalog: CatalogId, rows: Iterable[tuple[Any, ...]]
+) -> None:
+    session.insert(table, ("catalog_id", *columns), [(catalog, *row) for row in rows])
+
+
+def _write_schema_versions(session: Session, changes: Sequence[Change], head: Head) -> None:
+    tables = sorted({change.object_id for change in changes if change.verb in _RESHAPING})
+    session.insert(
+        "ducklake_schema_versions",
+        ("catalog_id", "begin_snapshot", "schema_version", "table_id"),
+        [(head.catalog_id, head.snapshot_id, head.schema_version, table) for table in tables],
+    )
+
+
+def write_snapshot(
+    session: Session, head: Head, numbers: Allocation, changes: Sequence[Change], author: Author
+) -> None:
+    """The row of a snapshot and the record of what it did."""
+    session.insert(
+        "ducklake_snapshot",
+        ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id"),
+        [
+            (
+                head.snapshot_id,
+                head.snapshot_time,
+                head.schema_version,
+                numbers.next_catalog_id,
+                numbers.next_file_id,
+            )
+        ],
+    )
+    extra = None if author.extra is None else json.dumps(author.extra, ensure_ascii=False)
+    session.insert(
+        "ducklake_snapshot_changes",
+        (
+            "snapshot_id",
+            "catalog_id",
+            "changes_made",
+            "author",
+            "commit_message",
+            "commit_extra_info",
+            "footprint",
+        ),
+        [
+            (
+                head.snapshot_id,
+                head.catalog_id,
+                notation(changes),
+                author.author,
+                author.message,
+                extra,
+                to_footprint(changes),
+            )
+        ],
+    )
+
+
+def move_head(session: Session, head: Head) -> None:
+    """Let the catalog stand at a new snapshot."""
+    session.execute(
+        "move_head",
+        catalog=head.catalog_id,
+        snapshot=head.snapshot_id,
+        time=head.snapshot_time,
+        schema_version=head.schema_version,
+    )

@@ -1,0 +1,218 @@
+"""Every exception that forklake raises, in one tree.
+
+ForklakeError
+├── StoreError                  the metadata database
+│   ├── InvalidUrl                  the address of a lake cannot be read
+│   ├── StoreUnavailable            nothing answers there, or access is denied
+│   ├── StoreBusy                   another process holds the database
+│   ├── ReadOnlyStore               the database cannot be written
+│   ├── MetadataNotFound            no lake has been created there
+│   ├── MetadataExists              a lake is there already
+│   ├── UnsupportedVersion          a lake of another version, or another format
+│   └── CorruptMetadata             the rows contradict each other
+├── NamingError                 (abstract) a name that does not fit
+│   ├── InvalidName                 no name at all, too long, or unprintable
+│   ├── NotFound                    (abstract) CatalogNotFound, SchemaNotFound, TableNotFound, ColumnNotFound,
+│   │                               ViewNotFound, MacroNotFound, SnapshotNotFound
+│   └── AlreadyExists               (abstract) CatalogExists, SchemaExists, TableExists, ViewExists, MacroExists,
+│                                   ColumnExists
+├── InvalidSchemaChange         a change that would make data unreadable
+│   ├── DuplicateColumn             two columns of one name
+│   └── SchemaNotEmpty              a schema that still holds something
+├── UnknownType                 a type that forklake, or the engine asked, does not know
+├── InvalidPredicate            a filter that does not parse or names what is not there
+├── InvalidData                 values that do not fit their table
+├── InvalidArgument             an option outside its range
+├── DataPathOverlap             two catalogs would write into one folder
+├── DataPathMismatch            the lake keeps its files elsewhere
+├── TransactionClosed           a transaction used after its end
+├── CommitConflict              somebody else changed the same thing first
+│   └── MergeConflict
+├── ReservationError            (abstract) ReservationExpired, ReservationConsumed
+└── MissingDependency           an optional package is not installed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forklake.model.changes import Conflict
+
+
+class ForklakeError(Exception):
+    """Base of everything that forklake raises on purpose."""
+
+
+class StoreError(ForklakeError):
+    """The metadata database did not do what was asked."""
+
+
+class InvalidUrl(StoreError):
+    """The address of a lake cannot be read."""
+
+
+class StoreUnavailable(StoreError):
+    """Nothing answers at the address, or it denies access."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the database."""
+
+
+class ReadOnlyStore(StoreError):
+    """The database can be read but not written."""
+
+
+class MetadataNotFound(StoreError):
+    """No lake has been created at the address."""
+
+
+class MetadataExists(StoreError):
+    """A lake is there already."""
+
+
+class UnsupportedVersion(StoreError):
+    """A lake of another version, or of another format, is there."""
+
+
+class CorruptMetadata(StoreError):
+    """Rows of the metadata contradict each other."""
+
+
+class NamingError(ForklakeError):
+    """A name does not fit."""
+
+
+class InvalidName(NamingError):
+    """A name that nothing may have."""
+
+
+class NotFound(NamingError):
+    """Nothing visible has this name."""
+
+
+class CatalogNotFound(NotFound):
+    """No live catalog has this name."""
+
+
+class SchemaNotFound(NotFound):
+    """No schema of the catalog has this name."""
+
+
+class TableNotFound(NotFound):
+    """No table of the schema has this name."""
+
+
+class ColumnNotFound(NotFound):
+    """No column of the table has this name."""
+
+
+class ViewNotFound(NotFound):
+    """No view of the schema has this name."""
+
+
+class MacroNotFound(NotFound):
+    """No macro of the schema has this name."""
+
+
+class SnapshotNotFound(NotFound):
+    """No such snapshot, or it is not part of the catalog's history."""
+
+
+class AlreadyExists(NamingError):
+    """The name is taken."""
+
+
+class CatalogExists(AlreadyExists):
+    """A live catalog has this name."""
+
+
+class SchemaExists(AlreadyExists):
+    """The catalog has a schema of this name."""
+
+
+class TableExists(AlreadyExists):
+    """The schema has a table of this name."""
+
+
+class ViewExists(AlreadyExists):
+    """The schema has a view of this name."""
+
+
+class MacroExists(AlreadyExists):
+    """The schema has a macro of this name."""
+
+
+class ColumnExists(AlreadyExists):
+    """The table has a column of this name."""
+
+
+class InvalidSchemaChange(ForklakeError):
+    """A change of structure that would make data unreadable or ambiguous."""
+
+
+class DuplicateColumn(InvalidSchemaChange):
+    """Two columns of one table would have the same name."""
+
+
+class SchemaNotEmpty(InvalidSchemaChange):
+    """The schema still holds tables, views or macros."""
+
+
+class UnknownType(ForklakeError):
+    """A type that forklake, or the engine asked, does not know."""
+
+
+class InvalidPredicate(ForklakeError):
+    """A filter does not parse, or names something that is not there."""
+
+
+class InvalidData(ForklakeError):
+    """Values do not fit the table they are meant for."""
+
+
+class InvalidArgument(ForklakeError):
+    """An option lies outside its range."""
+
+
+class DataPathOverlap(ForklakeError):
+    """Two catalogs would write into one folder."""
+
+
+class DataPathMismatch(ForklakeError):
+    """The lake keeps its data files somewhere else."""
+
+
+class TransactionClosed(ForklakeError):
+    """The transaction was committed or rolled back before."""
+
+
+class CommitConflict(ForklakeError):
+    """Somebody else committed a change that ours cannot follow; nothing was written."""
+
+    def __init__(self, message: str, conflicts: Sequence[Conflict] = ()) -> None:
+        """Keep what collided as values, beside the sentence."""
+        super().__init__(message)
+        self.conflicts = tuple(conflicts)
+
+
+class MergeConflict(CommitConflict):
+    """Two catalogs changed the same thing since they parted; nothing was written."""
+
+
+class ReservationError(ForklakeError):
+    """A distributed snapshot cannot be committed."""
+
+
+class ReservationExpired(ReservationError):
+    """The reservation's time ran out before it was committed."""
+
+
+class ReservationConsumed(ReservationError):
+    """The reservation was committed or cancelled before."""
+
+
+class MissingDependency(ForklakeError):
+    """An optional package is needed and not installed."""

@@ -1,0 +1,155 @@
+"""The handle on a lake, and how to get one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from forklake.catalog import Catalog
+from forklake.commit.catalogs import create_catalog, drop_catalog, rename_catalog
+from forklake.errors import CatalogNotFound, InvalidUrl
+from forklake.model.entities import CatalogInfo
+from forklake.model.ids import CatalogId
+from forklake.model.names import check_name
+from forklake.model.snapshots import Snapshot
+from forklake.store.backend import Database
+from forklake.store.cache import StateCache
+from forklake.store.open import (
+    check_version,
+    create_lake,
+    data_path_of,
+    open_database,
+    parse_url,
+    refuse_existing,
+)
+from forklake.store.read import Moment, catalog_named, catalogs, lake_snapshot, snapshots
+from forklake.transaction import author_of
+
+
+class Lake:
+    """A metadata database with its catalogs, and the folder or bucket where their files are."""
+
+    def __init__(self, database: Database, data_path: str) -> None:
+        """Use `forklake.connect`."""
+        self._database = database
+        self._states = StateCache(database)
+        self.data_path = data_path
+
+    @property
+    def url(self) -> str:
+        """The address of the metadata database, without a password."""
+        return self._database.url
+
+    def __repr__(self) -> str:
+        """The address."""
+        return f"<Lake {self.url}>"
+
+    def create_catalog(
+        self,
+        name: str,
+        *,
+        if_not_exists: bool = False,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Catalog:
+        """Create an empty catalog with a schema `main`."""
+        said = author_of(author, message, extra)
+        create_catalog(self._database, name, if_not_exists=if_not_exists, author=said)
+        return self.catalog(name)
+
+    def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
+        """The handle on a catalog, or on the catalog that had this name at some moment, as it was then."""
+        check_name(name, "catalog")
+        if at is None:
+            catalog_id, _, _ = catalog_named(self._database, name)
+            return Catalog(self._database, self._states, catalog_id, name)
+        snapshot = lake_snapshot(self._database, at)
+        found = self._database.rows("catalog_by_name_at", name=name, at=snapshot)
+        if not found:
+            raise CatalogNotFound(f'no catalog was named "{name}" at snapshot {snapshot}')
+        return Catalog(self._database, self._states, CatalogId(found[0][0]), name, snapshot)
+
+    def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
+        """Every catalog by name, as they are now or were at some moment."""
+        return catalogs(self._database, lake_snapshot(self._database, at))
+
+    def rename_catalog(self, name: str, new_name: str) -> Catalog:
+        """Give a catalog another name."""
+        rename_catalog(self._database, check_name(name, "catalog"), new_name, author=author_of(None, None, None))
+        return self.catalog(new_name)
+
+    def drop_catalog(self, name: str) -> None:
+        """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
+        drop_catalog(self._database, check_name(name, "catalog"), author=author_of(None, None, None))
+
+    def snapshots(self, catalog: str | None = None) -> list[Snapshot]:
+        """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
+        return snapshots(self._database, None) if catalog is None else self.catalog(catalog).snapshots()
+
+    def close(self) -> None:
+        """Give back every connection. The lake is not used afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        """Use it as a block that closes it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def connect(url: str, *, data_path: str | Path | None = None, create: bool = False) -> Lake:
+    """Open a lake by the address of its metadata database.
+
+    `sqlite:///lake.db`, `sqlite:////absolute/lake.db`, `duckdb:///lake.duckdb`, `postgresql://user@host:5432/db`; the
+    last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` makes the lake if
+    there is none. `data_path` is stored then and may be left out afterwards.
+    """
+    return _open(url, data_path, create=create)[0]
+
+
+def init(url: str, *, data_path: str | Path | None = None) -> Lake:
+    """Create a lake, and refuse if there is one."""
+    lake, created = _open(url, data_path, create=True)
+    try:
+        refuse_existing(lake._database, created)  # pyright: ignore[reportPrivateUsage]
+    except BaseException:
+        lake.close()
+        raise
+    return lake
+
+
+def _open(url: str, data_path: str | Path | None, *, create: bool) -> tuple[Lake, bool]:
+    address = parse_url(url)
+    given = None if data_path is None else _absolute(data_path)
+    if given is None and create and address.path is not None:
+        default = f"{address.path}.files/"
+    else:
+        default = given
+    database = open_database(address, create=create)
+    try:
+        created = False
+        if create:
+            if default is None and not database.exists():
+                raise InvalidUrl("a lake on PostgreSQL needs data_path=…: a folder or bucket for its files")
+            created = create_lake(database, default or "")
+        check_version(database)
+        return Lake(database, data_path_of(database, given)), created
+    except BaseException:
+        database.close()
+        raise
+
+
+def _absolute(data_path: str | Path) -> str:
+    """A folder does not depend on where a process was started; a bucket's address is kept as it is."""
+    text = str(data_path)
+    if not text.strip() or "\0" in text:
+        raise InvalidUrl(f"{text!r} is not a folder or bucket for data files")
+    resolved = text if "://" in text else str(Path(text).absolute())
+    return resolved if resolved.endswith("/") else resolved + "/"

@@ -1,0 +1,1 @@
+"""Frozen values without I/O: names, types, entities, snapshots and changes."""

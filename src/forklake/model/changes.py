@@ -1,0 +1,167 @@
+"""What a commit did: verbs on objects, as values, as DuckLake's notation and as a stored footprint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from forklake.model.ids import SnapshotId
+from forklake.model.names import quoted
+
+
+class Verb(StrEnum):
+    """Everything that a commit can do to one object."""
+
+    CREATE_CATALOG = "create_catalog"
+    RENAME_CATALOG = "rename_catalog"
+    DROP_CATALOG = "drop_catalog"
+    CREATE_SCHEMA = "create_schema"
+    RENAME_SCHEMA = "rename_schema"
+    DROP_SCHEMA = "drop_schema"
+    CREATE_TABLE = "create_table"
+    RENAME_TABLE = "rename_table"
+    ALTER_TABLE = "alter_table"
+    REQUIRE_COLUMN = "require_column"
+    DROP_TABLE = "drop_table"
+    CREATE_VIEW = "create_view"
+    RENAME_VIEW = "rename_view"
+    ALTER_VIEW = "alter_view"
+    DROP_VIEW = "drop_view"
+    CREATE_MACRO = "create_macro"
+    RENAME_MACRO = "rename_macro"
+    DROP_MACRO = "drop_macro"
+    TAG = "tag"
+    INSERT = "insert"
+    DELETE = "delete"
+    COMPACT = "compact"
+    FLUSH = "flush"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One verb on one object, with what another commit would have to touch to collide with it."""
+
+    verb: Verb
+    object_id: int
+    schema_id: int | None = None
+    schema: str | None = None
+    name: str | None = None
+    """The name that the object has after the change, which is the name it claims if it is new or renamed."""
+    detail: str | None = None
+    """The key of a tag, with its column; the kind of a macro."""
+    files: frozenset[int] = frozenset()
+    """Data files whose rows a delete, compaction or flush touched."""
+
+    def renumbered(self, ids: Callable[[int], int]) -> Change:
+        """The same change after provisional ids were replaced by those the commit was given."""
+        schema_id = None if self.schema_id is None else ids(self.schema_id)
+        return replace(self, object_id=ids(self.object_id), schema_id=schema_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two changes that cannot both stand: ours, and theirs that was committed first."""
+
+    rule: str
+    ours: Change
+    theirs: Change
+    snapshot: SnapshotId
+
+    def __str__(self) -> str:
+        """One clause for people, such as `table "users" was altered in snapshot 44`."""
+        return f"{describe(self.theirs)} in snapshot {self.snapshot} ({self.rule})"
+
+
+_PAST = {
+    "create": "was created",
+    "rename": "was renamed",
+    "alter": "was altered",
+    "require": "was altered",
+    "drop": "was dropped",
+    "tag": "was commented",
+    "insert": "got rows",
+    "delete": "lost rows",
+    "compact": "was compacted",
+    "flush": "was flushed",
+}
+
+
+def describe(change: Change) -> str:
+    """What happened to which object, as a clause."""
+    action, _, noun = change.verb.partition("_")
+    noun = {"": "table", "column": "table"}.get(noun, noun)
+    if change.verb is Verb.TAG:
+        noun = "object"
+    label = "" if change.name is None else " " + quoted(change.name)
+    return f"{noun}{label} {_PAST[action]}"
+
+
+def notation(changes: Iterable[Change]) -> str:
+    """`changes_made` as DuckLake writes it, each entry once."""
+    return ",".join(dict.fromkeys(_entry(change) for change in changes))
+
+
+def _entry(change: Change) -> str:
+    name = quoted(change.name or "")
+    qualified = f"{quoted(change.schema or '')}.{name}"
+    kind = change.detail or "scalar"
+    entries = {
+        Verb.CREATE_CATALOG: f"created_catalog:{name}",
+        Verb.RENAME_CATALOG: f"altered_catalog:{change.object_id}",
+        Verb.DROP_CATALOG: f"dropped_catalog:{change.object_id}",
+        Verb.CREATE_SCHEMA: f"created_schema:{name}",
+        Verb.RENAME_SCHEMA: f"altered_schema:{change.object_id}",
+        Verb.DROP_SCHEMA: f"dropped_schema:{change.object_id}",
+        Verb.CREATE_TABLE: f"created_table:{qualified}",
+        Verb.CREATE_VIEW: f"created_view:{qualified}",
+        Verb.CREATE_MACRO: f"created_{kind}_macro:{qualified}",
+        Verb.DROP_MACRO: f"dropped_{kind}_macro:{change.object_id}",
+        Verb.RENAME_MACRO: f"altered_macro:{change.object_id}",
+        Verb.DROP_TABLE: f"dropped_table:{change.object_id}",
+        Verb.DROP_VIEW: f"dropped_view:{change.object_id}",
+        Verb.RENAME_VIEW: f"altered_view:{change.object_id}",
+        Verb.ALTER_VIEW: f"altered_view:{change.object_id}",
+        Verb.INSERT: f"inserted_into_table:{change.object_id}",
+        Verb.DELETE: f"deleted_from_table:{change.object_id}",
+        Verb.COMPACT: f"merge_adjacent:{change.object_id}",
+        Verb.FLUSH: f"inline_flush:{change.object_id}",
+    }
+    # Renames, new requirements and comments are all "altered" to DuckLake.
+    return entries.get(change.verb, f"altered_table:{change.object_id}")
+
+
+def to_footprint(changes: Iterable[Change]) -> str:
+    """The changes as compact JSON, one object each, leaving out what is not set."""
+    return json.dumps([_to_json(change) for change in changes], separators=(",", ":"), ensure_ascii=False)
+
+
+def _to_json(change: Change) -> dict[str, Any]:
+    fields = {
+        "verb": str(change.verb),
+        "id": change.object_id,
+        "schema_id": change.schema_id,
+        "schema": change.schema,
+        "name": change.name,
+        "detail": change.detail,
+        "files": sorted(change.files) or None,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def from_footprint(text: str) -> tuple[Change, ...]:
+    """Read back what `to_footprint` wrote."""
+    return tuple(
+        Change(
+            Verb(entry["verb"]),
+            entry["id"],
+            schema_id=entry.get("schema_id"),
+            schema=entry.get("schema"),
+            name=entry.get("name"),
+            detail=entry.get("detail"),
+            files=frozenset(entry.get("files", ())),
+        )
+        for entry in json.loads(text)
+    )

@@ -1,0 +1,44 @@
+"""Snapshots and the head of a catalog, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from forklake.model.ids import CatalogId, SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One commit: its number, when, in which catalog, and what it did in DuckLake's notation."""
+
+    id: SnapshotId
+    time: datetime
+    catalog: str | None
+    changes: str
+    author: str | None = None
+    message: str | None = None
+    extra: Mapping[str, Any] | None = None
+    schema_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a catalog stands: what it looks like is fixed by the snapshot, its structure by the schema version."""
+
+    catalog_id: CatalogId
+    snapshot_id: SnapshotId
+    schema_version: int
+    data_path: str
+    snapshot_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """What a commit says of itself."""
+
+    author: str | None = None
+    message: str | None = None
+    extra: Mapping[str, Any] | None = None

@@ -1,0 +1,156 @@
+"""What a metadata database must be able to do. Backends hold only their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from forklake.errors import StoreError, StoreUnavailable, TransactionClosed
+from forklake.model.ids import CatalogId, SnapshotId
+from forklake.store.statements import Dialect
+
+Row = tuple[Any, ...]
+Counter = Literal["snapshot_id", "catalog_id", "file_id"]
+
+
+class UniqueViolation(StoreError):
+    """A row with the same key is there already. Callers turn it into what it means."""
+
+
+class Interrupted(StoreUnavailable):
+    """The database gave up the transaction through no fault of ours; it may be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Numbers that were drawn for one commit, and where the counters stand after it."""
+
+    snapshot_id: SnapshotId
+    snapshot_time: datetime
+    catalog_ids: tuple[int, ...]
+    file_ids: tuple[int, ...]
+    next_catalog_id: int
+    next_file_id: int
+
+
+class Session(Protocol):
+    """One open database transaction. Statements are given by name; their texts live in the `.sql` files."""
+
+    def rows(self, statement: str, /, **params: object) -> list[Row]:
+        """Run a query and return its rows."""
+        ...
+
+    def execute(self, statement: str, /, **params: object) -> None:
+        """Run a statement that returns nothing."""
+        ...
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows to a table in one set-based statement. Raises `UniqueViolation`, at the latest on commit."""
+        ...
+
+    def end_rows(
+        self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
+    ) -> None:
+        """Set the end of a catalog's own live rows, named by their keys; refuse if one of them is not there."""
+        ...
+
+    def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
+        """Draw the number of a snapshot, and numbers for what it creates."""
+        ...
+
+    def lock_head(
+        self, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
+    ) -> tuple[Row | None, Allocation]:
+        """Wait for the catalog's head, then draw numbers: they rise in the order of commits."""
+        ...
+
+    def commit(self) -> None:
+        """Make everything durable and end the transaction."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo everything and end the transaction; nothing happens if it has ended."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Database(Protocol):
+    """A metadata database that is open."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which SQL it speaks."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Its address, without a password."""
+        ...
+
+    def rows(self, statement: str, /, **params: object) -> list[Row]:
+        """Run one query outside any transaction."""
+        ...
+
+    def transaction(self) -> Session:
+        """Begin a transaction that may write. It rolls back unless it is committed."""
+        ...
+
+    def exists(self) -> bool:
+        """Whether the database has a table `ducklake_metadata` where the lake would be."""
+        ...
+
+    def create_schema(self, settings: Mapping[str, str]) -> None:
+        """Create the empty lake with its settings, all or nothing."""
+        ...
+
+    def close(self) -> None:
+        """Give back every connection."""
+        ...
+
+
+class OpenTransaction:
+    """What sessions of every backend share: they end once, and leaving or losing one rolls it back."""
+
+    _open: bool = True
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise TransactionClosed("this database transaction has ended")
+
+    def rollback(self) -> None:
+        """Undo everything; a second end does nothing."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        """Use it as a block; the block must commit for anything to stay."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Roll back unless the block committed."""
+        self.rollback()
+
+    def __del__(self) -> None:
+        """Roll back a transaction that was forgotten, so that its locks go with it."""
+        if self._open:
+            self.rollback()
+
+
+def utc_now() -> datetime:
+    """The time on the clock of this process, in UTC."""
+    return datetime.now(UTC)
+
+
+def as_time(value: Any) -> datetime:
+    """A stored time as an aware datetime in UTC, whichever form the backend returned it in."""
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return moment.astimezone(UTC)

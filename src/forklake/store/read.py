@@ -1,0 +1,327 @@
+"""Rows → model: what a catalog looks like at one snapshot, read on demand and kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from forklake.errors import CatalogNotFound, CorruptMetadata, SnapshotNotFound
+from forklake.model.entities import (
+    CatalogInfo,
+    Column,
+    Default,
+    Macro,
+    MacroImpl,
+    MacroParameter,
+    Origin,
+    Schema,
+    Table,
+    TableInfo,
+    Tag,
+    View,
+)
+from forklake.model.ids import CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
+from forklake.model.snapshots import Head, Snapshot
+from forklake.store.backend import Database, Row, as_time
+from forklake.store.rows import Entity, RowKey
+
+Moment = int | datetime
+"""A point in time to travel to: the number of a snapshot, or a time."""
+
+
+def catalog_named(database: Database, name: str) -> tuple[CatalogId, str, Head]:
+    """A live catalog by its name: its id, uuid and head."""
+    found = database.rows("catalog_by_name", name=name)
+    if not found:
+        raise CatalogNotFound(f'no catalog is named "{name}": `forklake catalogs` lists those that are')
+    catalog, uuid, *head = found[0]
+    return CatalogId(catalog), str(uuid), _head(CatalogId(catalog), head)
+
+
+def head_of(database: Database, catalog: CatalogId, *, or_dropped: bool = False) -> Head:
+    """Where a live catalog stands now, or where a dropped one ended."""
+    found = database.rows("head", catalog=catalog)
+    if not found:
+        raise CatalogNotFound(f"no catalog has the id {catalog}")
+    *head, ended = found[0]
+    if ended is not None and not or_dropped:
+        raise dropped(database, catalog)
+    return _head(catalog, head)
+
+
+def dropped(database: Database, catalog: CatalogId) -> CatalogNotFound:
+    """The error for a catalog that is gone."""
+    name, ended = database.rows("catalog_name", catalog=catalog)[0]
+    return CatalogNotFound(f'catalog "{name}" was dropped in snapshot {ended}')
+
+
+def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:
+    snapshot, schema_version, data_path, moment = row
+    return Head(catalog, SnapshotId(snapshot), schema_version, data_path, as_time(moment))
+
+
+def head_at(database: Database, head: Head, at: Moment) -> Head:
+    """Where a catalog stood at a snapshot of the lake, or at a time."""
+    if isinstance(at, datetime):
+        found = database.rows("catalog_at_time", catalog=head.catalog_id, time=_aware(at))
+    else:
+        if not database.rows("snapshot_exists", at=at):
+            raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
+        found = database.rows("catalog_at_snapshot", catalog=head.catalog_id, at=at)
+    if not found:
+        raise SnapshotNotFound(f"the catalog did not exist yet at {at}: its history starts later")
+    snapshot, schema_version, moment = found[0]
+    return replace(
+        head, snapshot_id=SnapshotId(snapshot), schema_version=schema_version, snapshot_time=as_time(moment)
+    )
+
+
+def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
+    """The number of the lake's snapshot at some moment, or the latest."""
+    if at is None:
+        found = database.rows("latest_snapshot")
+    elif isinstance(at, datetime):
+        found = database.rows("lake_snapshot_at_time", time=_aware(at))
+    else:
+        found = [(at,)] if database.rows("snapshot_exists", at=at) else []
+    if not found or found[0][0] is None:
+        raise SnapshotNotFound(f"there is no snapshot at {at}: `forklake snapshots` lists those that are")
+    return SnapshotId(found[0][0])
+
+
+def _aware(moment: datetime) -> datetime:
+    """A time without a zone is meant as local time, as everywhere in Python."""
+    return moment.astimezone()
+
+
+def catalogs(database: Database, at: SnapshotId) -> list[CatalogInfo]:
+    """Every catalog that lived at a snapshot, by name."""
+    return [
+        CatalogInfo(
+            name,
+            CatalogId(catalog),
+            str(uuid),
+            parent,
+            None if fork_snapshot is None else SnapshotId(fork_snapshot),
+            depth,
+            as_time(created),
+            None if expires is None else as_time(expires),
+        )
+        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires in database.rows("catalogs_at", at=at)
+    ]
+
+
+def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
+    """The history of the lake, or of one catalog with what it inherited, oldest first."""
+    if catalog is None:
+        found = database.rows("snapshots")
+    else:
+        found = database.rows("snapshots_of_catalog", catalog=catalog)
+    return [
+        Snapshot(
+            SnapshotId(snapshot),
+            as_time(moment),
+            name,
+            changes or "",
+            author,
+            message,
+            None if extra is None else json.loads(extra),
+            schema_version,
+        )
+        for snapshot, moment, schema_version, changes, author, message, extra, name in found
+    ]
+
+
+class CatalogState:
+    """The structure of a catalog at one schema version. Nothing in it changes, so what was read once is kept."""
+
+    def __init__(self, database: Database, head: Head) -> None:
+        """Read nothing yet."""
+        self._database = database
+        self.head = head
+        self._schemas: dict[int, Schema] | None = None
+        self._tables: dict[int, Table | None] = {}
+        self._table_names: dict[tuple[int, str], int | None] = {}
+
+    def schemas(self) -> dict[int, Schema]:
+        """Every schema, by id."""
+        if self._schemas is None:
+            self._schemas = {row[2]: _schema(row) for row in self._rows("schemas")}
+        return self._schemas
+
+    def table_list(self) -> list[TableInfo]:
+        """Every table, for listings."""
+        return [
+            TableInfo(schema, name, TableId(table), str(uuid)) for schema, name, table, uuid in self._rows("tables")
+        ]
+
+    def table(self, table: TableId) -> Table | None:
+        """A table with its columns."""
+        if table not in self._tables:
+            self._keep(self._rows("table_by_id", table=table), table)
+        return self._tables[table]
+
+    def table_named(self, schema: SchemaId, name: str) -> Table | None:
+        """A table with its columns, by name."""
+        key = (schema, name)
+        if key not in self._table_names:
+            found = self._rows("table_by_name", schema=schema, name=name)
+            self._table_names[key] = found[0][2] if found else None
+            if found:
+                self._keep(found, found[0][2])
+        table = self._table_names[key]
+        return None if table is None else self.table(TableId(table))
+
+    def tables_in(self, schema: SchemaId) -> list[Table]:
+        """Every table of a schema, without columns."""
+        return [_table(row, ()) for row in self._rows("tables_in_schema", schema=schema)]
+
+    def taken(self, schema: SchemaId, name: str) -> str | None:
+        """Whether a `table` or a `view` has a name."""
+        if self._table_names.get((schema, name)) is not None:
+            return "table"
+        found = self._rows("name_taken", schema=schema, name=name)
+        return found[0][0] if found else None
+
+    def last_column_id(self, table: TableId) -> int:
+        """The highest column id that a table ever used up to the present, so that none is used twice."""
+        return self._database.rows("last_column_id", catalog=self.head.catalog_id, table=table)[0][0] or 0
+
+    def views(self) -> list[View]:
+        """Every view."""
+        return [_view(row) for row in self._rows("views")]
+
+    def view_named(self, schema: SchemaId, name: str) -> View | None:
+        """A view by name."""
+        found = self._rows("view_by_name", schema=schema, name=name)
+        return _view(found[0]) if found else None
+
+    def macros(self) -> list[Macro]:
+        """Every macro with its overloads."""
+        found = self._rows("macros")
+        if not found:
+            return []
+        catalog = self.head.catalog_id
+        parameters: dict[tuple[int, int], list[MacroParameter]] = {}
+        for macro, impl, name, kind, default in self._database.rows("macro_parameters", catalog=catalog):
+            parameters.setdefault((macro, impl), []).append(MacroParameter(name, kind, default))
+        impls: dict[int, list[MacroImpl]] = {}
+        for macro, impl, dialect, sql, kind in self._database.rows("macro_implementations", catalog=catalog):
+            given = tuple(parameters.get((macro, impl), ()))
+            impls.setdefault(macro, []).append(MacroImpl(sql, given, kind, dialect))
+        return [
+            Macro(MacroId(macro), SchemaId(schema), name, tuple(impls.get(macro, ())), _origin(source, begin))
+            for source, begin, macro, schema, name in found
+        ]
+
+    def tags(self, object_id: int) -> list[Tag]:
+        """The tags of a schema, table, view or macro."""
+        return [
+            Tag(owner, key, value, origin=_origin(source, begin))
+            for source, begin, owner, key, value in self._rows("tags_of_object", object=object_id)
+        ]
+
+    def column_tags(self, table: TableId) -> list[Tag]:
+        """The tags of every column of a table."""
+        return [
+            Tag(owner, key, value, ColumnId(column), _origin(source, begin))
+            for source, begin, owner, key, value, column in self._rows("tags_of_columns", table=table)
+        ]
+
+    def rows_of_object(self, object_id: int) -> dict[RowKey, Origin]:
+        """The stored rows that end when an object is dropped, other than its own."""
+        return _row_keys(self._rows("rows_of_object", object=object_id))
+
+    def rows_in_schema(self, schema: SchemaId, *, but: Set[int]) -> dict[RowKey, Origin]:
+        """The stored rows that end when everything in a schema is dropped, `but` what belongs to some objects."""
+        return _row_keys(row for row in self._rows("rows_in_schema", schema=schema) if row[0] not in but)
+
+    def after(self, head: Head, pairs: Sequence[tuple[Entity | None, Entity | None]]) -> CatalogState:
+        """The state that a commit of these changes leads to, with what is known already."""
+        state = CatalogState(self._database, head)
+        state._schemas = None if self._schemas is None else dict(self._schemas)
+        state._tables = dict(self._tables)
+        state._table_names = dict(self._table_names)
+        for before, _ in pairs:
+            if isinstance(before, Table):
+                state._tables[before.id] = None
+                state._table_names[before.schema_id, before.name] = None
+            elif isinstance(before, Schema) and state._schemas is not None:
+                del state._schemas[before.id]
+        # All that left comes first: a name may pass from one table to another.
+        for _, after in pairs:
+            if isinstance(after, Table):
+                state._tables[after.id] = after
+                state._table_names[after.schema_id, after.name] = after.id
+            elif isinstance(after, Schema) and state._schemas is not None:
+                state._schemas[after.id] = after
+        return state
+
+    def _keep(self, found: list[Row], table: int) -> None:
+        if not found:
+            self._tables[table] = None
+            return
+        columns = build_columns(self._rows("columns_of_table", table=table))
+        self._tables[table] = _table(found[0], columns)
+
+    def _rows(self, statement: str, **params: object) -> list[Row]:
+        return self._database.rows(statement, catalog=self.head.catalog_id, at=self.head.snapshot_id, **params)
+
+
+def _origin(source: int, begin: int) -> Origin:
+    return Origin(CatalogId(source), SnapshotId(begin))
+
+
+def _schema(row: Row) -> Schema:
+    source, begin, schema, uuid, name, path = row
+    return Schema(SchemaId(schema), str(uuid), name, path, _origin(source, begin))
+
+
+def _table(row: Row, columns: tuple[Column, ...]) -> Table:
+    source, begin, table, uuid, schema, name, path = row
+    return Table(TableId(table), str(uuid), SchemaId(schema), name, path, columns, _origin(source, begin))
+
+
+def _view(row: Row) -> View:
+    source, begin, view, uuid, schema, name, sql, dialect, aliases = row
+    names = tuple(json.loads(aliases)) if aliases else ()
+    return View(ViewId(view), str(uuid), SchemaId(schema), name, sql, dialect, names, _origin(source, begin))
+
+
+def _row_keys(rows: Iterable[Row]) -> dict[RowKey, Origin]:
+    return {
+        RowKey(entity, entity_id, sub_id, sub_key): _origin(source, begin)
+        for _, entity, entity_id, sub_id, sub_key, source, begin in rows
+    }
+
+
+def build_columns(rows: Iterable[Row]) -> tuple[Column, ...]:
+    """Put nested fields under their parents."""
+    children: dict[int | None, list[Row]] = {}
+    for row in rows:
+        children.setdefault(row[3], []).append(row)
+
+    def build(row: Row) -> Column:
+        source, begin, column, _, order, name, kind, initial, default, nullable, default_kind, dialect = row
+        nested = tuple(build(child) for child in children.pop(column, ()))
+        if kind in ("list", "struct", "map") and not nested:
+            raise CorruptMetadata(f'column "{name}" is a {kind} without fields')
+        return Column(
+            ColumnId(column),
+            name,
+            kind,
+            bool(nullable),
+            initial,
+            None if default is None else Default(default, default_kind or "literal", dialect or "duckdb"),
+            nested,
+            order,
+            _origin(source, begin),
+        )
+
+    columns = tuple(build(row) for row in children.pop(None, ()))
+    if children:
+        raise CorruptMetadata(f"fields {sorted(row[2] for rows in children.values() for row in rows)} have no parent")
+    return columns

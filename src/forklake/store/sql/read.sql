@@ -1,0 +1,269 @@
+-- Reading the metadata. Every statement names the catalog it reads for, and reads entities through the views
+-- visible_*, so that it need not know whether that catalog is a root or a fork.
+
+-- name: setting
+-- A setting of the whole lake.
+SELECT value FROM ducklake_metadata WHERE key = $key AND scope IS NULL;
+
+-- name: head
+-- Where a catalog stands now.
+SELECT snapshot_id, schema_version, data_path, snapshot_time, end_snapshot
+  FROM ducklake_catalog_head
+ WHERE catalog_id = $catalog;
+
+-- name: catalog_by_name
+-- A live catalog and where it stands, in one look.
+SELECT c.catalog_id, c.catalog_uuid, h.snapshot_id, h.schema_version, h.data_path, h.snapshot_time
+  FROM ducklake_catalog c
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+ WHERE c.catalog_name = $name AND c.end_snapshot IS NULL;
+
+-- name: catalog_name
+-- The latest name of a catalog, dropped or not.
+SELECT catalog_name, end_snapshot FROM ducklake_catalog WHERE catalog_id = $catalog ORDER BY begin_snapshot DESC LIMIT 1;
+
+-- name: catalog_by_name_at
+-- The catalog that had a name at some snapshot.
+SELECT catalog_id
+  FROM ducklake_catalog
+ WHERE catalog_name = $name AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: catalogs_at
+-- Every catalog that lived at a snapshot, with the one it was forked from.
+SELECT c.catalog_name, c.catalog_id, c.catalog_uuid, o.depth,
+       (SELECT p.catalog_name FROM ducklake_catalog p
+         WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1) AS parent,
+       f.max_snapshot, h.created_at, h.expires_at
+  FROM ducklake_catalog c
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
+  LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = c.catalog_id AND f.depth = o.depth - 1
+ WHERE c.begin_snapshot <= $at AND (c.end_snapshot IS NULL OR $at < c.end_snapshot)
+ ORDER BY c.catalog_name;
+
+-- name: snapshots
+-- Every commit of the lake.
+SELECT s.snapshot_id, s.snapshot_time, s.schema_version, c.changes_made, c.author, c.commit_message,
+       c.commit_extra_info,
+       (SELECT n.catalog_name FROM ducklake_catalog n
+         WHERE n.catalog_id = c.catalog_id AND n.begin_snapshot <= s.snapshot_id
+         ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name
+  FROM ducklake_snapshot s
+  LEFT JOIN ducklake_snapshot_changes c ON c.snapshot_id = s.snapshot_id
+ ORDER BY s.snapshot_id;
+
+-- name: snapshots_of_catalog
+-- The history of one catalog, with what it inherited.
+SELECT s.snapshot_id, s.snapshot_time, s.schema_version, s.changes_made, s.author, s.commit_message,
+       s.commit_extra_info,
+       (SELECT n.catalog_name FROM ducklake_catalog n
+         WHERE n.catalog_id = s.source_catalog_id AND n.begin_snapshot <= s.snapshot_id
+         ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name
+  FROM visible_snapshot s
+ WHERE s.catalog_id = $catalog
+ ORDER BY s.snapshot_id;
+
+-- name: snapshot_exists
+SELECT 1 FROM ducklake_snapshot WHERE snapshot_id = $at;
+
+-- name: latest_snapshot
+-- The last commit of the whole lake.
+SELECT max(snapshot_id) FROM ducklake_snapshot;
+
+-- name: lake_snapshot_at_time
+-- The last commit of the whole lake up to a moment.
+SELECT snapshot_id FROM ducklake_snapshot WHERE snapshot_time <= $time ORDER BY snapshot_id DESC LIMIT 1;
+
+-- name: catalog_at_snapshot
+-- Where a catalog stood at a snapshot of the lake: its own last commit up to there.
+SELECT snapshot_id, schema_version, snapshot_time
+  FROM visible_snapshot
+ WHERE catalog_id = $catalog AND snapshot_id <= $at
+ ORDER BY snapshot_id DESC
+ LIMIT 1;
+
+-- name: catalog_at_time
+-- Where a catalog stood at a moment.
+SELECT snapshot_id, schema_version, snapshot_time
+  FROM visible_snapshot
+ WHERE catalog_id = $catalog AND snapshot_time <= $time
+ ORDER BY snapshot_id DESC
+ LIMIT 1;
+
+-- name: footprints_since
+-- What a catalog itself has committed after a snapshot.
+SELECT snapshot_id, footprint
+  FROM ducklake_snapshot_changes
+ WHERE catalog_id = $catalog AND snapshot_id > $base
+ ORDER BY snapshot_id;
+
+-- name: schemas
+SELECT source_catalog_id, begin_snapshot, schema_id, schema_uuid, schema_name, path
+  FROM visible_schema
+ WHERE catalog_id = $catalog AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY schema_id;
+
+-- name: tables
+-- Every table of a catalog, for listings.
+SELECT s.schema_name, t.table_name, t.table_id, t.table_uuid
+  FROM visible_table t
+  JOIN visible_schema s ON s.catalog_id = t.catalog_id AND s.schema_id = t.schema_id
+   AND s.begin_snapshot <= $at AND (s.end_snapshot IS NULL OR $at < s.end_snapshot)
+ WHERE t.catalog_id = $catalog AND t.begin_snapshot <= $at AND (t.end_snapshot IS NULL OR $at < t.end_snapshot)
+ ORDER BY s.schema_name, t.table_name;
+
+-- name: table_by_name
+SELECT source_catalog_id, begin_snapshot, table_id, table_uuid, schema_id, table_name, path
+  FROM visible_table
+ WHERE catalog_id = $catalog AND schema_id = $schema AND table_name = $name
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: table_by_id
+SELECT source_catalog_id, begin_snapshot, table_id, table_uuid, schema_id, table_name, path
+  FROM visible_table
+ WHERE catalog_id = $catalog AND table_id = $table
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: columns_of_table
+-- Parents come before the fields nested in them.
+SELECT source_catalog_id, begin_snapshot, column_id, parent_column, column_order, column_name, column_type,
+       initial_default, default_value, nulls_allowed, default_value_type, default_value_dialect
+  FROM visible_column
+ WHERE catalog_id = $catalog AND table_id = $table
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY column_order, column_id;
+
+-- name: last_column_id
+-- The highest column id that a table has ever used, dropped columns included.
+SELECT max(column_id) FROM visible_column WHERE catalog_id = $catalog AND table_id = $table;
+
+-- name: views
+SELECT source_catalog_id, begin_snapshot, view_id, view_uuid, schema_id, view_name, sql, dialect, column_aliases
+  FROM visible_view
+ WHERE catalog_id = $catalog AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY view_name;
+
+-- name: view_by_name
+SELECT source_catalog_id, begin_snapshot, view_id, view_uuid, schema_id, view_name, sql, dialect, column_aliases
+  FROM visible_view
+ WHERE catalog_id = $catalog AND schema_id = $schema AND view_name = $name
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: macros
+SELECT source_catalog_id, begin_snapshot, macro_id, schema_id, macro_name
+  FROM visible_macro
+ WHERE catalog_id = $catalog AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY macro_name;
+
+-- name: macro_implementations
+SELECT macro_id, impl_id, dialect, sql, type FROM visible_macro_impl WHERE catalog_id = $catalog ORDER BY macro_id, impl_id;
+
+-- name: macro_parameters
+SELECT macro_id, impl_id, parameter_name, parameter_type, default_value
+  FROM visible_macro_parameters
+ WHERE catalog_id = $catalog
+ ORDER BY macro_id, impl_id, column_id;
+
+-- name: tags_of_object
+SELECT source_catalog_id, begin_snapshot, object_id, key, value
+  FROM visible_tag
+ WHERE catalog_id = $catalog AND object_id = $object
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY key;
+
+-- name: tags_of_columns
+SELECT source_catalog_id, begin_snapshot, table_id, key, value, column_id
+  FROM visible_column_tag
+ WHERE catalog_id = $catalog AND table_id = $table
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY column_id, key;
+
+-- name: name_taken
+-- Whether a table or a view has a name; they share one namespace.
+SELECT 'table' AS kind
+  FROM visible_table
+ WHERE catalog_id = $catalog AND schema_id = $schema AND table_name = $name
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT 'view'
+  FROM visible_view
+ WHERE catalog_id = $catalog AND schema_id = $schema AND view_name = $name
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: rows_of_object
+-- The rows that belong to a table, view, macro or schema and end with it.
+SELECT table_id AS owner, 'column' AS entity, table_id AS entity_id, column_id AS sub_id, '' AS sub_key,
+       source_catalog_id, begin_snapshot
+  FROM visible_column
+ WHERE catalog_id = $catalog AND table_id = $object
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT object_id, 'tag', object_id, 0, key, source_catalog_id, begin_snapshot
+  FROM visible_tag
+ WHERE catalog_id = $catalog AND object_id = $object
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'column_tag', table_id, column_id, key, source_catalog_id, begin_snapshot
+  FROM visible_column_tag
+ WHERE catalog_id = $catalog AND table_id = $object
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'partition_info', partition_id, 0, '', source_catalog_id, begin_snapshot
+  FROM visible_partition_info
+ WHERE catalog_id = $catalog AND table_id = $object
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'sort_info', sort_id, 0, '', source_catalog_id, begin_snapshot
+  FROM visible_sort_info
+ WHERE catalog_id = $catalog AND table_id = $object
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: tables_in_schema
+SELECT source_catalog_id, begin_snapshot, table_id, table_uuid, schema_id, table_name, path
+  FROM visible_table
+ WHERE catalog_id = $catalog AND schema_id = $schema
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: rows_in_schema
+-- The rows that belong to what is in a schema and end when all of it is dropped.
+WITH inside AS (
+    SELECT table_id AS id
+      FROM visible_table
+     WHERE catalog_id = $catalog AND schema_id = $schema
+       AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+    UNION ALL
+    SELECT view_id
+      FROM visible_view
+     WHERE catalog_id = $catalog AND schema_id = $schema
+       AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+    UNION ALL
+    SELECT macro_id
+      FROM visible_macro
+     WHERE catalog_id = $catalog AND schema_id = $schema
+       AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+)
+SELECT table_id AS owner, 'column' AS entity, table_id AS entity_id, column_id AS sub_id, '' AS sub_key,
+       source_catalog_id, begin_snapshot
+  FROM visible_column
+ WHERE catalog_id = $catalog AND table_id IN (SELECT id FROM inside)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT object_id, 'tag', object_id, 0, key, source_catalog_id, begin_snapshot
+  FROM visible_tag
+ WHERE catalog_id = $catalog AND object_id IN (SELECT id FROM inside)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'column_tag', table_id, column_id, key, source_catalog_id, begin_snapshot
+  FROM visible_column_tag
+ WHERE catalog_id = $catalog AND table_id IN (SELECT id FROM inside)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'partition_info', partition_id, 0, '', source_catalog_id, begin_snapshot
+  FROM visible_partition_info
+ WHERE catalog_id = $catalog AND table_id IN (SELECT id FROM inside)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'sort_info', sort_id, 0, '', source_catalog_id, begin_snapshot
+  FROM visible_sort_info
+ WHERE catalog_id = $catalog AND table_id IN (SELECT id FROM inside)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);

@@ -1,0 +1,30 @@
+-- Writing the metadata. Rows of entities are inserted and ended in sets, by table; what stands here is the rest.
+
+-- name: allocate
+-- Draw numbers, in one statement; returns what each counter will hand out next.
+UPDATE ducklake_counter
+   SET next_value = next_value + CASE name WHEN 'snapshot_id' THEN 1 WHEN 'catalog_id' THEN $catalog_ids ELSE $file_ids END
+RETURNING name, next_value;
+
+-- name: lock_head
+-- The row that serialises a catalog's commits.
+SELECT snapshot_id, schema_version, snapshot_time, end_snapshot
+  FROM ducklake_catalog_head
+ WHERE catalog_id = $catalog;
+
+-- name: move_head
+UPDATE ducklake_catalog_head
+   SET snapshot_id = $snapshot, snapshot_time = $time, schema_version = $schema_version
+ WHERE catalog_id = $catalog;
+
+-- name: close_head
+-- The catalog is dropped: whoever waits for the head finds its end.
+UPDATE ducklake_catalog_head
+   SET snapshot_id = $snapshot, snapshot_time = $time, end_snapshot = $snapshot
+ WHERE catalog_id = $catalog;
+
+-- name: end_catalog
+UPDATE ducklake_catalog SET end_snapshot = $snapshot WHERE catalog_id = $catalog AND end_snapshot IS NULL;
+
+-- name: forget_setting
+DELETE FROM ducklake_metadata WHERE key = $key AND scope IS NULL;

@@ -1,0 +1,217 @@
+"""SQLite as the metadata database: one file, any number of readers, one writer at a time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from forklake.errors import (
+    CorruptMetadata,
+    ForklakeError,
+    MetadataNotFound,
+    ReadOnlyStore,
+    StoreBusy,
+    StoreError,
+    StoreUnavailable,
+)
+from forklake.model.ids import CatalogId, SnapshotId
+from forklake.store.backend import OpenTransaction, Row, UniqueViolation
+from forklake.store.counters import TableCounters
+from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock
+from forklake.store.statements import Dialect, schema_script, statements
+from forklake.store.tables import end_row, insert_row
+
+
+class SqliteDatabase:
+    """A lake's metadata in a SQLite file, in WAL mode: readers never wait for the writer, nor it for them."""
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        """Open the file; `create` may make it, and the folders it is in."""
+        self.path = path
+        self.url = f"sqlite:///{path}"
+        if create:
+            _make_folder(path)
+        elif not path.exists():
+            raise MetadataNotFound(f"there is no file {path}: create the lake with `forklake init` or create=True")
+        self.statements = statements(self.dialect)
+        self.read_only = path.exists() and not os.access(path, os.W_OK)
+        self._pool = ConnectionPool(self._connect)
+        self.lock = WriterLock.of(path)
+        with self._borrow() as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+
+    def rows(self, statement: str, /, **params: object) -> list[Row]:
+        """Run one query outside any transaction."""
+        with self._borrow() as connection:
+            return connection.execute(self.statements[statement], _stored(params)).fetchall()
+
+    def transaction(self) -> SqliteSession:
+        """Begin a transaction that may write, when it is its turn."""
+        if self.read_only:
+            raise ReadOnlyStore(f"{self.path} is read-only: ask for write permission on the file")
+        return SqliteSession(self, self._pool)
+
+    def exists(self) -> bool:
+        """Whether the file holds a lake, finished or not."""
+        return bool(self.rows("metadata_exists"))
+
+    def create_schema(self, settings: Mapping[str, str]) -> None:
+        """Create the empty lake with its settings, all or nothing."""
+        with self.transaction() as session:
+            session.run_script(schema_script(self.dialect))
+            session.insert("ducklake_metadata", ("key", "value"), list(settings.items()))
+            session.commit()
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._pool.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        mode = "rwc"
+        if self.read_only:
+            # Without a log beside it, a file in a folder that is read-only too can only be opened as unchanging.
+            unchanging = not self.path.with_name(self.path.name + "-wal").exists()
+            mode = "ro&immutable=1" if unchanging else "ro"
+        with translated(self.path):
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={mode}",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                timeout=WAIT_SECONDS,
+                cached_statements=512,
+            )
+            if not self.read_only:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+            return connection
+
+    @contextmanager
+    def _borrow(self) -> Iterator[sqlite3.Connection]:
+        with translated(self.path), self._pool.connection() as connection:
+            yield connection
+
+
+class SqliteSession(TableCounters, OpenTransaction):
+    """A write transaction on SQLite."""
+
+    def __init__(self, database: SqliteDatabase, pool: ConnectionPool[sqlite3.Connection]) -> None:
+        """Wait for the turn among this process's threads, then among processes."""
+        self._open = False
+        self._database = database
+        self._pool = pool
+        database.lock.acquire()
+        try:
+            self._connection = pool.take()
+            with translated(database.path):
+                self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            database.lock.release()
+            raise
+        self._open = True
+
+    def rows(self, statement: str, /, **params: object) -> list[Row]:
+        """Run a query and return its rows."""
+        with self._running():
+            return self._connection.execute(self._database.statements[statement], _stored(params)).fetchall()
+
+    def execute(self, statement: str, /, **params: object) -> None:
+        """Run a statement that returns nothing."""
+        with self._running():
+            self._connection.execute(self._database.statements[statement], _stored(params))
+
+    def run_script(self, script: str) -> None:
+        """Run a schema file inside this transaction."""
+        with self._running():
+            pending = ""
+            for line in script.splitlines(keepends=True):
+                pending += line
+                if sqlite3.complete_statement(pending):
+                    self._connection.execute(pending)
+                    pending = ""
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows to a table."""
+        with self._running():
+            self._connection.executemany(insert_row(table, tuple(columns)), [tuple(map(_adapted, row)) for row in rows])
+
+    def end_rows(
+        self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
+    ) -> None:
+        """Set the end of a catalog's own live rows."""
+        text = end_row(table, tuple(keys))
+        with self._running():
+            ended = self._connection.executemany(text, [(end, catalog, *row) for row in rows]).rowcount
+        if ended != len(rows):
+            raise CorruptMetadata(f"{len(rows) - ended} rows of {table} that should end are not live")
+
+    def commit(self) -> None:
+        """Make everything durable."""
+        with self._running():
+            self._connection.execute("COMMIT")
+        self._finish()
+
+    def rollback(self) -> None:
+        """Undo everything; nothing happens if the transaction has ended."""
+        if self._open:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._finish()
+
+    def _finish(self) -> None:
+        self._open = False
+        self._pool.give_back(self._connection)
+        self._database.lock.release()
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        self._check_open()
+        with translated(self._database.path):
+            yield
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"the folder for {path} cannot be made: {error.strerror}") from error
+
+
+def _adapted(value: object) -> object:
+    return value.isoformat(sep=" ", timespec="microseconds") if isinstance(value, datetime) else value
+
+
+def _stored(params: Mapping[str, object]) -> dict[str, object]:
+    return {name: _adapted(value) for name, value in params.items()}
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours, by their codes."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise UniqueViolation(str(error)) from error
+    except sqlite3.Error as error:
+        raise _error(path, error) from error
+
+
+def _error(path: Path, error: sqlite3.Error) -> ForklakeError:
+    # The primary code is in the low byte.
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreBusy(f"another process has been writing to {path} for {WAIT_SECONDS:.0f} seconds: try again")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return ReadOnlyStore(f"{path} is read-only: ask for write permission on the file and its folder")
+        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+            return StoreUnavailable(f"{path} is not a SQLite database, or is damaged: {error}")
+        case sqlite3.SQLITE_CANTOPEN:
+            return StoreUnavailable(f"{path} cannot be opened: check the path and its permissions")
+        case _:
+            return StoreError(f"SQLite failed on {path}: {error}")

@@ -1,0 +1,49 @@
+"""Named SQL statements, read from the `.sql` files beside this module.
+
+A file holds statements, each introduced by `-- name: something`. `read.sql` serves every backend;
+`read.postgresql.sql` replaces those of its statements that PostgreSQL needs otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+Dialect = Literal["sqlite", "duckdb", "postgresql"]
+
+_HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)
+_COMMON = ("read.sql", "write.sql")
+
+
+@cache
+def statements(dialect: Dialect) -> Mapping[str, str]:
+    """Every statement as one backend runs it, by name."""
+    found: dict[str, str] = {}
+    for file in (*_COMMON, f"read.{dialect}.sql", f"write.{dialect}.sql"):
+        source = files(__package__).joinpath("sql", file)
+        if source.is_file():
+            found.update(parse(source.read_text(encoding="utf-8")))
+    return found
+
+
+def parse(text: str) -> dict[str, str]:
+    """Split a file into its named statements, without comments."""
+    parts = _HEADER.split(text)[1:]
+    return {
+        name: re.sub(r"^\s*--.*\n", "", body, flags=re.MULTILINE).strip().rstrip(";")
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+@cache
+def schema_script(dialect: Dialect) -> str:
+    """What creates an empty lake in the current schema of a database."""
+    text = files(__package__).joinpath("sql", f"{dialect}.sql").read_text(encoding="utf-8")
+    match = _BODY.search(text)
+    if match is None:
+        raise AssertionError(f"{dialect}.sql has lost its forklake:body marks")
+    return match.group(1)

@@ -1,0 +1,155 @@
+"""The handle on one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from forklake.commit.draft import Draft
+from forklake.model import columns, types
+from forklake.model.arrow import to_arrow
+from forklake.model.columns import ColumnPath, Columns
+from forklake.model.ddl import ColumnSpec
+from forklake.model.entities import Column
+from forklake.model.entities import Table as Definition
+from forklake.model.ids import TableId
+from forklake.model.names import QualifiedName
+from forklake.scope import Scope
+
+
+class Table:
+    """A table of a catalog. It is found by its id, so it stays the same table when it is renamed.
+
+    Every change is one snapshot of its own, unless the handle came from a transaction.
+    """
+
+    def __init__(self, scope: Scope, table_id: TableId) -> None:
+        """Use `Catalog.table` or `Transaction.table`."""
+        self._scope = scope
+        self._id = table_id
+
+    @property
+    def id(self) -> TableId:
+        """The number of the table, unique in the lake. Provisional and negative until a new table is committed."""
+        return self._id
+
+    @property
+    def uuid(self) -> str:
+        """The uuid of the table."""
+        return self._definition().uuid
+
+    @property
+    def name(self) -> str:
+        """The name, without the schema."""
+        return self._definition().name
+
+    @property
+    def schema(self) -> str:
+        """The name of the schema that the table is in."""
+        return self._qualified_name(self._scope.read()).schema
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns in order, with the fields nested in them."""
+        return self._definition().columns
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns as an Arrow schema."""
+        return pa.schema(
+            [pa.field(column.name, to_arrow(column.data_type), column.nullable) for column in self.columns]
+        )
+
+    def __repr__(self) -> str:
+        """The name, as SQL would write it."""
+        return f"<Table {self._qualified_name(self._scope.read())}>"
+
+    # ---- Changes of structure -----------------------------------------------------------------------------------
+
+    def add_column(
+        self, name: ColumnPath, type: str | types.DataType, *, default: str | None = None, nullable: bool = True
+    ) -> None:
+        """Add a column, or a field of a struct (`"address.zip"`). `default` is SQL text; rows that exist get it too."""
+        wanted = types.parse(type) if isinstance(type, str) else type
+        leaf = columns.split_path(name)[-1]
+        spec = ColumnSpec(leaf, wanted, nullable, default)
+        with self._scope.edit() as edit:
+            table = edit.draft.table(self._id)
+            added = columns.add(table.columns, name, spec, edit.draft.last_column_id(table))
+            edit.draft.set_columns(table, added)
+
+    def drop_column(self, name: ColumnPath) -> None:
+        """Remove a column or a field of a struct. Older snapshots still show it."""
+        self._change(lambda known: columns.drop(known, name))
+
+    def rename_column(self, name: ColumnPath, new_name: str) -> None:
+        """Give a column or a field of a struct another name."""
+        self._change(lambda known: columns.rename(known, name, new_name))
+
+    def alter_type(self, name: ColumnPath, type: str | types.DataType) -> None:
+        """Widen the type of a column or field, such as `integer` to `bigint`."""
+        wanted = types.parse(type) if isinstance(type, str) else type
+        self._change(lambda known: columns.alter_type(known, name, wanted))
+
+    def set_default(self, name: ColumnPath, expression: str) -> None:
+        """Change what inserts put into a column that they do not name: a literal, or an expression such as `now()`."""
+        self._change(lambda known: columns.set_default(known, name, expression))
+
+    def drop_default(self, name: ColumnPath) -> None:
+        """Let inserts put NULL into a column that they do not name."""
+        self._change(lambda known: columns.set_default(known, name, None))
+
+    def set_nullable(self, name: ColumnPath, flag: bool) -> None:
+        """Allow NULL in a column, or refuse it from now on."""
+        self._change(lambda known: columns.set_nullable(known, name, flag))
+
+    def reorder(self, names: Sequence[str]) -> None:
+        """Put the named columns first, in this order."""
+        self._change(lambda known: columns.reorder(known, names))
+
+    def rename(self, new_name: str | tuple[str, str] | QualifiedName) -> None:
+        """Give the table another name. A bare name keeps its schema; `schema.name` moves it there."""
+        with self._scope.edit() as edit:
+            table = edit.draft.table(self._id)
+            target = QualifiedName.parse(new_name, "table", schema=self._qualified_name(edit.draft).schema)
+            edit.draft.rename_table(table, target)
+
+    def drop(self) -> None:
+        """End the table. Older snapshots still show it."""
+        with self._scope.edit() as edit:
+            edit.draft.drop_table(edit.draft.table(self._id))
+
+    # ---- Comments and tags --------------------------------------------------------------------------------------
+
+    def comment(self, text: str | None, *, column: ColumnPath | None = None) -> None:
+        """Comment the table or a column; None removes the comment."""
+        self.set_tag("comment", text, column=column)
+
+    def set_tag(self, key: str, value: str | None, *, column: ColumnPath | None = None) -> None:
+        """Tag the table or a column; None removes the tag."""
+        with self._scope.edit() as edit:
+            table = edit.draft.table(self._id)
+            target = None if column is None else columns.find(table.columns, column).id
+            edit.draft.set_tag(table.id, target, key, value)
+
+    def tags(self, *, column: ColumnPath | None = None) -> dict[str, str]:
+        """The tags of the table or of a column; its comment is the tag `comment`."""
+        draft = self._scope.read()
+        table = draft.table(self._id)
+        if column is None:
+            return draft.tags(table.id)
+        return draft.column_tags(table.id).get(columns.find(table.columns, column).id, {})
+
+    # ---- Details ------------------------------------------------------------------------------------------------
+
+    def _definition(self) -> Definition:
+        return self._scope.read().table(self._id)
+
+    def _qualified_name(self, draft: Draft) -> QualifiedName:
+        return draft.name_of(draft.table(self._id))
+
+    def _change(self, change: Callable[[Columns], Columns]) -> None:
+        with self._scope.edit() as edit:
+            table = edit.draft.table(self._id)
+            edit.draft.set_columns(table, change(table.columns))

@@ -1,0 +1,96 @@
+"""Many changes of one catalog, published as one snapshot or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from forklake.commit.draft import Draft
+from forklake.commit.publish import Published
+from forklake.errors import InvalidArgument, TransactionClosed
+from forklake.model.ids import SnapshotId
+from forklake.model.names import check_text
+from forklake.model.snapshots import Author
+from forklake.scope import Edit
+from forklake.verbs import CatalogVerbs
+
+Publish = Callable[[Draft, Author], Published | None]
+
+
+class Transaction(CatalogVerbs):
+    """A block of changes: `with catalog.transaction() as tx`. Leaving it commits; an exception rolls back.
+
+    It reads the catalog as it was when it began, with its own changes on top, and holds no lock: others may commit
+    meanwhile, and only what really collides with them is refused. Without `with`, call `commit` or `rollback`;
+    a transaction that is forgotten leaves nothing behind.
+    """
+
+    def __init__(self, draft: Draft, author: Author, publish: Publish) -> None:
+        """Use `Catalog.transaction`."""
+        self._draft = draft
+        self._author = author
+        self._publish = publish
+        self._end: str | None = None
+        self.base: SnapshotId = draft.state.head.snapshot_id
+        """The snapshot that the transaction reads."""
+        self.snapshot: SnapshotId | None = None
+        """The snapshot that it became; None before the commit, and if it changed nothing."""
+
+    def read(self) -> Draft:
+        """The catalog with the changes of this transaction."""
+        if self._end is not None:
+            raise TransactionClosed(f"this transaction was {self._end}: begin a new one")
+        return self._draft
+
+    @contextmanager
+    def edit(self) -> Iterator[Edit]:
+        """Change the draft; it counts when the transaction commits."""
+        yield Edit(self.read())
+
+    def commit(self) -> SnapshotId | None:
+        """Publish everything as one snapshot; None if nothing was changed."""
+        draft = self.read()
+        # Whatever happens next, this draft is not committed a second time.
+        self._end = "refused"
+        published = self._publish(draft, self._author)
+        self._end = "committed"
+        self.snapshot = None if published is None else published.head.snapshot_id
+        return self.snapshot
+
+    def rollback(self) -> None:
+        """Forget every change."""
+        self.read()
+        self._end = "rolled back"
+
+    def __enter__(self) -> Self:
+        """Begin the block."""
+        self.read()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Commit, or roll back after an exception; a block that ended the transaction itself has done so."""
+        if self._end is not None:
+            return
+        if error is None:
+            self.commit()
+        else:
+            self.rollback()
+
+
+def author_of(author: str | None, message: str | None, extra: Mapping[str, Any] | None) -> Author:
+    """What a commit says of itself, checked before any work is done."""
+    if author is not None:
+        check_text(author, "author")
+    if message is not None:
+        check_text(message, "message")
+    if extra is not None:
+        try:
+            check_text(json.dumps(extra, ensure_ascii=False, allow_nan=False), "extra info")
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(f"the extra info of a commit must be plain JSON: {error}") from error
+    return Author(author, message, extra)

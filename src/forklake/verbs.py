@@ -1,0 +1,235 @@
+"""The verbs that a catalog and a transaction share: each is written once and takes effect where its scope says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Literal
+
+from forklake.commit.draft import Draft
+from forklake.errors import InvalidArgument, NotFound
+from forklake.model.columns import build
+from forklake.model.ddl import ColumnSource, columns_of
+from forklake.model.entities import (
+    MacroImpl,
+    MacroInfo,
+    MacroParameter,
+    Schema,
+    TableInfo,
+    ViewInfo,
+)
+from forklake.model.ids import TableId
+from forklake.model.names import QualifiedName, check_name, check_text
+from forklake.scope import Edit
+from forklake.table import Table
+
+Name = str | tuple[str, str] | QualifiedName
+"""`orders`, `sales.orders`, `'"odd.schema"."t"'`, or a (schema, name) pair. The schema defaults to `main`."""
+ObjectKind = Literal["schema", "table", "view", "macro"]
+
+
+class CatalogVerbs:
+    """Reading and changing what a catalog holds."""
+
+    def read(self) -> Draft:
+        """The catalog as it is to be seen now."""
+        raise NotImplementedError
+
+    def edit(self) -> AbstractContextManager[Edit]:
+        """Change the catalog; what was done counts when the block is left without an exception."""
+        raise NotImplementedError
+
+    # ---- Schemas ------------------------------------------------------------------------------------------------
+
+    def schemas(self) -> list[Schema]:
+        """Every schema."""
+        return self.read().schemas()
+
+    def create_schema(self, name: str, *, if_not_exists: bool = False) -> None:
+        """Create a schema."""
+        with self.edit() as edit:
+            if if_not_exists and any(schema.name == name for schema in edit.draft.schemas()):
+                return
+            edit.draft.create_schema(name)
+
+    def rename_schema(self, name: str, new_name: str) -> None:
+        """Give a schema another name."""
+        with self.edit() as edit:
+            edit.draft.rename_schema(edit.draft.schema_named(name), new_name)
+
+    def drop_schema(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
+        """Drop a schema that is empty, or with `cascade` everything in it."""
+        with self.edit() as edit:
+            if if_exists and all(schema.name != name for schema in edit.draft.schemas()):
+                return
+            edit.draft.drop_schema(edit.draft.schema_named(name), cascade=cascade)
+
+    # ---- Tables -------------------------------------------------------------------------------------------------
+
+    def tables(self, *, schema: str | None = None) -> list[TableInfo]:
+        """Every table, or those of one schema."""
+        draft = self.read()
+        if schema is None:
+            return draft.tables()
+        name = draft.schema_named(schema).name
+        return [table for table in draft.tables() if table.schema == name]
+
+    def table(self, name: Name) -> Table:
+        """The handle on a table."""
+        return Table(self, self.read().table_named(QualifiedName.parse(name)).id)
+
+    def create_table(
+        self, name: Name, columns: ColumnSource, *, if_not_exists: bool = False, comment: str | None = None
+    ) -> Table:
+        """Create a table from an Arrow schema, or DDL such as `"id BIGINT NOT NULL, at TIMESTAMPTZ DEFAULT now()"`."""
+        target = QualifiedName.parse(name)
+        specs = columns_of(columns)
+        built = build(specs)
+        with self.edit() as edit:
+            if if_not_exists:
+                try:
+                    return Table(self, edit.draft.table_named(target).id)
+                except NotFound:
+                    pass
+            table = edit.draft.create_table(target, built)
+            if comment is not None:
+                edit.draft.set_tag(table.id, None, "comment", check_text(comment, "comment"))
+            for column, spec in zip(built, specs, strict=True):
+                if spec.comment is not None:
+                    edit.draft.set_tag(table.id, column.id, "comment", check_text(spec.comment, "comment"))
+        return Table(self, TableId(edit.final_id(table.id)))
+
+    def drop_table(self, name: Name, *, if_exists: bool = False) -> None:
+        """Drop a table. Older snapshots still show it."""
+        with self.edit() as edit:
+            try:
+                table = edit.draft.table_named(QualifiedName.parse(name))
+            except NotFound:
+                if if_exists:
+                    return
+                raise
+            edit.draft.drop_table(table)
+
+    # ---- Views --------------------------------------------------------------------------------------------------
+
+    def views(self) -> list[ViewInfo]:
+        """Every view."""
+        draft = self.read()
+        names = {schema.id: schema.name for schema in draft.schemas()}
+        found = [ViewInfo(names[v.schema_id], v.name, v.id, v.sql, v.column_aliases) for v in draft.views()]
+        return sorted(found, key=lambda view: (view.schema, view.name))
+
+    def create_view(self, name: Name, sql: str, *, columns: Sequence[str] = (), or_replace: bool = False) -> None:
+        """Store a query under a name; `columns` renames what it returns."""
+        target = QualifiedName.parse(name, "view")
+        aliases = tuple(check_name(column, "column") for column in columns)
+        with self.edit() as edit:
+            edit.draft.create_view(target, check_text(sql, "view's SQL"), aliases=aliases, or_replace=or_replace)
+
+    def rename_view(self, name: Name, new_name: Name) -> None:
+        """Give a view another name. A bare name keeps its schema."""
+        with self.edit() as edit:
+            view = edit.draft.view_named(QualifiedName.parse(name, "view"))
+            target = QualifiedName.parse(new_name, "view", schema=edit.draft.name_of(view).schema)
+            edit.draft.rename_view(view, target)
+
+    def drop_view(self, name: Name, *, if_exists: bool = False) -> None:
+        """Drop a view."""
+        with self.edit() as edit:
+            try:
+                view = edit.draft.view_named(QualifiedName.parse(name, "view"))
+            except NotFound:
+                if if_exists:
+                    return
+                raise
+            edit.draft.drop_view(view)
+
+    # ---- Macros -------------------------------------------------------------------------------------------------
+
+    def macros(self) -> list[MacroInfo]:
+        """Every macro with its overloads."""
+        draft = self.read()
+        names = {schema.id: schema.name for schema in draft.schemas()}
+        found = [MacroInfo(names[m.schema_id], m.name, m.id, m.implementations) for m in draft.macros()]
+        return sorted(found, key=lambda macro: (macro.schema, macro.name))
+
+    def create_macro(
+        self,
+        name: Name,
+        parameters: Sequence[str | MacroParameter] = (),
+        sql: str | None = None,
+        *,
+        table: bool = False,
+        overloads: Sequence[MacroImpl] = (),
+        or_replace: bool = False,
+    ) -> None:
+        """Store an expression (or, with `table`, a query) with parameters; `overloads` gives several at once."""
+        target = QualifiedName.parse(name, "macro")
+        given = [] if sql is None else [_implementation(sql, parameters, table=table)]
+        impls = (*given, *overloads)
+        if not impls:
+            raise InvalidArgument(f'macro "{target}" needs SQL, or overloads')
+        for impl in impls:
+            _check_implementation(impl)
+        with self.edit() as edit:
+            edit.draft.create_macro(target, impls, or_replace=or_replace)
+
+    def rename_macro(self, name: Name, new_name: Name) -> None:
+        """Give a macro another name. A bare name keeps its schema."""
+        with self.edit() as edit:
+            macro = edit.draft.macro_named(QualifiedName.parse(name, "macro"))
+            target = QualifiedName.parse(new_name, "macro", schema=edit.draft.name_of(macro).schema)
+            edit.draft.rename_macro(macro, target)
+
+    def drop_macro(self, name: Name, *, if_exists: bool = False) -> None:
+        """Drop a macro."""
+        with self.edit() as edit:
+            try:
+                macro = edit.draft.macro_named(QualifiedName.parse(name, "macro"))
+            except NotFound:
+                if if_exists:
+                    return
+                raise
+            edit.draft.drop_macro(macro)
+
+    # ---- Comments and tags --------------------------------------------------------------------------------------
+
+    def tags(self, kind: ObjectKind, name: Name) -> dict[str, str]:
+        """The tags of a schema, table, view or macro; its comment is the tag `comment`."""
+        draft = self.read()
+        return draft.tags(_object_id(draft, kind, name))
+
+    def set_tag(self, kind: ObjectKind, name: Name, key: str, value: str | None) -> None:
+        """Tag a schema, table, view or macro; None removes the tag."""
+        with self.edit() as edit:
+            edit.draft.set_tag(_object_id(edit.draft, kind, name), None, key, value)
+
+    def comment(self, kind: ObjectKind, name: Name, text: str | None) -> None:
+        """Comment a schema, table, view or macro; None removes the comment."""
+        self.set_tag(kind, name, "comment", text)
+
+
+def _object_id(draft: Draft, kind: ObjectKind, name: Name) -> int:
+    match kind:
+        case "schema":
+            return draft.schema_named(check_name(name, "schema")).id
+        case "table":
+            return draft.table_named(QualifiedName.parse(name)).id
+        case "view":
+            return draft.view_named(QualifiedName.parse(name, "view")).id
+        case "macro":
+            return draft.macro_named(QualifiedName.parse(name, "macro")).id
+        case _:
+            raise InvalidArgument(f"a {kind} has no tags: schemas, tables, views and macros do")
+
+
+def _implementation(sql: str, parameters: Sequence[str | MacroParameter], *, table: bool) -> MacroImpl:
+    given = tuple(MacroParameter(item) if isinstance(item, str) else item for item in parameters)
+    return MacroImpl(sql, given, "table" if table else "scalar")
+
+
+def _check_implementation(impl: MacroImpl) -> None:
+    check_text(impl.sql, "macro's SQL")
+    names = [check_name(parameter.name, "parameter").lower() for parameter in impl.parameters]
+    if len(set(names)) < len(names):
+        raise InvalidArgument(f"a macro has two parameters of one name: {', '.join(names)}")

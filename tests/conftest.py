@@ -1,0 +1,58 @@
+"""Fixtures and settings that all tests share."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, settings
+from psycopg import sql
+
+from forklake.localpg import LocalPostgres
+
+# A slow machine is no reason to fail; a failure has to be repeatable from its printed blob.
+_calm = {
+    "deadline": None,
+    "print_blob": True,
+    "derandomize": False,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
+settings.register_profile("ci", **_calm)
+settings.register_profile("soak", **_calm, max_examples=5000)
+settings.load_profile(os.environ.get("FORKLAKE_HYPOTHESIS", "ci"))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """URL of a real PostgreSQL: that of FORKLAKE_TEST_PG, or else one of our own for each test process."""
+    given = os.environ.get("FORKLAKE_TEST_PG")
+    if given:
+        yield given
+        return
+    with LocalPostgres(fsync=False) as server:
+        yield server.url
+
+
+@pytest.fixture
+def postgres_database(postgres_server: str) -> Iterator[str]:
+    """URL of a new, empty database."""
+    name = f"t_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        yield urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def postgres_schema_url(postgres_server: str) -> Iterator[str]:
+    """URL of a lake in a schema of its own: cheaper than a database. The schema is not made here."""
+    schema = f"t_{uuid.uuid4().hex}"
+    address = urlsplit(postgres_server)
+    query = "&".join(filter(None, (address.query, f"metadata_schema={schema}")))
+    yield address._replace(query=query).geturl()
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
