@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,12 @@ class Catalog(CatalogVerbs):
     """A catalog of a lake. Every change is one snapshot of its own; `transaction` puts many into one."""
 
     def __init__(
-        self, database: Database, states: StateCache, catalog_id: CatalogId, name: str, at: Moment | None = None
+        self,
+        database: Database,
+        states: StateCache,
+        catalog_id: CatalogId,
+        name: str,
+        at: Moment | None = None,
     ) -> None:
         """Use `Lake.catalog`."""
         self._database = database
@@ -65,7 +70,7 @@ class Catalog(CatalogVerbs):
         return Draft(self._states.get(self._head()))
 
     @contextmanager
-    def edit(self) -> Iterator[Edit]:
+    def edit(self) -> Generator[Edit, None, None]:
         """Change the catalog and commit."""
         edit = Edit(self._draft_to_change())
         yield edit
@@ -101,7 +106,9 @@ class Catalog(CatalogVerbs):
 
     def _draft_to_change(self) -> Draft:
         if self._at is not None:
-            raise InvalidArgument(f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change')
+            raise InvalidArgument(
+                f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change'
+            )
         head = self._head()
         state = self._states.get(head)
         # The structure may have been read at an earlier snapshot; the transaction's base is the present one.
@@ -116,5 +123,3 @@ class Catalog(CatalogVerbs):
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs))
         return published
-
-

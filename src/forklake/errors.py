@@ -12,10 +12,10 @@ ForklakeError
 │   └── CorruptMetadata             the rows contradict each other
 ├── NamingError                 (abstract) a name that does not fit
 │   ├── InvalidName                 no name at all, too long, or unprintable
-│   ├── NotFound                    (abstract) CatalogNotFound, SchemaNotFound, TableNotFound, ColumnNotFound,
-│   │                               ViewNotFound, MacroNotFound, SnapshotNotFound
-│   └── AlreadyExists               (abstract) CatalogExists, SchemaExists, TableExists, ViewExists, MacroExists,
-│                                   ColumnExists
+│   ├── NotFound                    (abstract) CatalogNotFound, SchemaNotFound, TableNotFound,
+│   │                               ColumnNotFound, ViewNotFound, MacroNotFound, SnapshotNotFound
+│   └── AlreadyExists               (abstract) CatalogExists, SchemaExists, TableExists,
+│                                   ViewExists, MacroExists, ColumnExists
 ├── InvalidSchemaChange         a change that would make data unreadable
 │   ├── DuplicateColumn             two columns of one name
 │   └── SchemaNotEmpty              a schema that still holds something

@@ -78,7 +78,9 @@ class Lake:
 
     def rename_catalog(self, name: str, new_name: str) -> Catalog:
         """Give a catalog another name."""
-        rename_catalog(self._database, check_name(name, "catalog"), new_name, author=author_of(None, None, None))
+        rename_catalog(
+            self._database, check_name(name, "catalog"), new_name, author=author_of(None, None, None)
+        )
         return self.catalog(new_name)
 
     def drop_catalog(self, name: str) -> None:
@@ -107,9 +109,9 @@ class Lake:
 def connect(url: str, *, data_path: str | Path | None = None, create: bool = False) -> Lake:
     """Open a lake by the address of its metadata database.
 
-    `sqlite:///lake.db`, `sqlite:////absolute/lake.db`, `duckdb:///lake.duckdb`, `postgresql://user@host:5432/db`; the
-    last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` makes the lake if
-    there is none. `data_path` is stored then and may be left out afterwards.
+    `sqlite:///lake.db`, `sqlite:////absolute/lake.db`, `duckdb:///lake.duckdb`, `postgresql://user@host:5432/db`;
+    the last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` makes the
+    lake if there is none. `data_path` is stored then and may be left out afterwards.
     """
     return _open(url, data_path, create=create)[0]
 
@@ -128,10 +130,7 @@ def init(url: str, *, data_path: str | Path | None = None) -> Lake:
 def _open(url: str, data_path: str | Path | None, *, create: bool) -> tuple[Lake, bool]:
     address = parse_url(url)
     given = None if data_path is None else _absolute(data_path)
-    if given is None and create and address.path is not None:
-        default = f"{address.path}.files/"
-    else:
-        default = given
+    default = f"{address.path}.files/" if given is None and address.path is not None else given
     database = open_database(address, create=create)
     try:
         created = False

@@ -1,4 +1,4 @@
-"""Where the verbs of a handle take effect: at once, inside a transaction, or nowhere because it shows the past."""
+"""Where the verbs of a handle take effect: at once, inside a transaction, or nowhere in the past."""
 
 from __future__ import annotations
 

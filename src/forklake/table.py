@@ -31,7 +31,7 @@ class Table:
 
     @property
     def id(self) -> TableId:
-        """The number of the table, unique in the lake. Provisional and negative until a new table is committed."""
+        """The number of the table, unique in the lake; negative until a new table is committed."""
         return self._id
 
     @property
@@ -65,12 +65,17 @@ class Table:
         """The name, as SQL would write it."""
         return f"<Table {self._qualified_name(self._scope.read())}>"
 
-    # ---- Changes of structure -----------------------------------------------------------------------------------
+    # ---- Changes of structure ---
 
     def add_column(
-        self, name: ColumnPath, type: str | types.DataType, *, default: str | None = None, nullable: bool = True
+        self,
+        name: ColumnPath,
+        type: str | types.DataType,
+        *,
+        default: str | None = None,
+        nullable: bool = True,
     ) -> None:
-        """Add a column, or a field of a struct (`"address.zip"`). `default` is SQL text; rows that exist get it too."""
+        """Add a column, or a field of a struct (`"address.zip"`). Rows that exist get the default too."""
         wanted = types.parse(type) if isinstance(type, str) else type
         leaf = columns.split_path(name)[-1]
         spec = ColumnSpec(leaf, wanted, nullable, default)
@@ -93,7 +98,7 @@ class Table:
         self._change(lambda known: columns.alter_type(known, name, wanted))
 
     def set_default(self, name: ColumnPath, expression: str) -> None:
-        """Change what inserts put into a column that they do not name: a literal, or an expression such as `now()`."""
+        """Change what inserts put into a column they do not name: a literal, or an expression as `now()`."""
         self._change(lambda known: columns.set_default(known, name, expression))
 
     def drop_default(self, name: ColumnPath) -> None:
@@ -120,7 +125,7 @@ class Table:
         with self._scope.edit() as edit:
             edit.draft.drop_table(edit.draft.table(self._id))
 
-    # ---- Comments and tags --------------------------------------------------------------------------------------
+    # ---- Comments and tags ---
 
     def comment(self, text: str | None, *, column: ColumnPath | None = None) -> None:
         """Comment the table or a column; None removes the comment."""
@@ -131,7 +136,7 @@ class Table:
         with self._scope.edit() as edit:
             table = edit.draft.table(self._id)
             target = None if column is None else columns.find(table.columns, column).id
-            edit.draft.set_tag(table.id, target, key, value)
+            edit.draft.set_tag(table, target, key, value)
 
     def tags(self, *, column: ColumnPath | None = None) -> dict[str, str]:
         """The tags of the table or of a column; its comment is the tag `comment`."""
@@ -141,7 +146,7 @@ class Table:
             return draft.tags(table.id)
         return draft.column_tags(table.id).get(columns.find(table.columns, column).id, {})
 
-    # ---- Details ------------------------------------------------------------------------------------------------
+    # ---- Details ---
 
     def _definition(self) -> Definition:
         return self._scope.read().table(self._id)

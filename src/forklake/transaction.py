@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -23,9 +23,9 @@ Publish = Callable[[Draft, Author], Published | None]
 class Transaction(CatalogVerbs):
     """A block of changes: `with catalog.transaction() as tx`. Leaving it commits; an exception rolls back.
 
-    It reads the catalog as it was when it began, with its own changes on top, and holds no lock: others may commit
-    meanwhile, and only what really collides with them is refused. Without `with`, call `commit` or `rollback`;
-    a transaction that is forgotten leaves nothing behind.
+    It reads the catalog as it was when it began, with its own changes on top, and holds no lock: others may
+    commit meanwhile, and only what really collides with them is refused. Without `with`, call `commit` or
+    `rollback`; a transaction that is forgotten leaves nothing behind.
     """
 
     def __init__(self, draft: Draft, author: Author, publish: Publish) -> None:
@@ -46,7 +46,7 @@ class Transaction(CatalogVerbs):
         return self._draft
 
     @contextmanager
-    def edit(self) -> Iterator[Edit]:
+    def edit(self) -> Generator[Edit, None, None]:
         """Change the draft; it counts when the transaction commits."""
         yield Edit(self.read())
 

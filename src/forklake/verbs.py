@@ -1,4 +1,4 @@
-"""The verbs that a catalog and a transaction share: each is written once and takes effect where its scope says."""
+"""The verbs that a catalog and a transaction share; each takes effect where its scope says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Literal
 
-from forklake.commit.draft import Draft
+from forklake.commit.draft import Draft, Tagged
 from forklake.errors import InvalidArgument, NotFound
 from forklake.model.columns import build
 from forklake.model.ddl import ColumnSource, columns_of
@@ -39,7 +39,7 @@ class CatalogVerbs:
         """Change the catalog; what was done counts when the block is left without an exception."""
         raise NotImplementedError
 
-    # ---- Schemas ------------------------------------------------------------------------------------------------
+    # ---- Schemas ---
 
     def schemas(self) -> list[Schema]:
         """Every schema."""
@@ -64,7 +64,7 @@ class CatalogVerbs:
                 return
             edit.draft.drop_schema(edit.draft.schema_named(name), cascade=cascade)
 
-    # ---- Tables -------------------------------------------------------------------------------------------------
+    # ---- Tables ---
 
     def tables(self, *, schema: str | None = None) -> list[TableInfo]:
         """Every table, or those of one schema."""
@@ -81,7 +81,7 @@ class CatalogVerbs:
     def create_table(
         self, name: Name, columns: ColumnSource, *, if_not_exists: bool = False, comment: str | None = None
     ) -> Table:
-        """Create a table from an Arrow schema, or DDL such as `"id BIGINT NOT NULL, at TIMESTAMPTZ DEFAULT now()"`."""
+        """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`."""
         target = QualifiedName.parse(name)
         specs = columns_of(columns)
         built = build(specs)
@@ -93,10 +93,10 @@ class CatalogVerbs:
                     pass
             table = edit.draft.create_table(target, built)
             if comment is not None:
-                edit.draft.set_tag(table.id, None, "comment", check_text(comment, "comment"))
+                edit.draft.set_tag(table, None, "comment", comment)
             for column, spec in zip(built, specs, strict=True):
                 if spec.comment is not None:
-                    edit.draft.set_tag(table.id, column.id, "comment", check_text(spec.comment, "comment"))
+                    edit.draft.set_tag(table, column.id, "comment", spec.comment)
         return Table(self, TableId(edit.final_id(table.id)))
 
     def drop_table(self, name: Name, *, if_exists: bool = False) -> None:
@@ -110,7 +110,7 @@ class CatalogVerbs:
                 raise
             edit.draft.drop_table(table)
 
-    # ---- Views --------------------------------------------------------------------------------------------------
+    # ---- Views ---
 
     def views(self) -> list[ViewInfo]:
         """Every view."""
@@ -119,12 +119,16 @@ class CatalogVerbs:
         found = [ViewInfo(names[v.schema_id], v.name, v.id, v.sql, v.column_aliases) for v in draft.views()]
         return sorted(found, key=lambda view: (view.schema, view.name))
 
-    def create_view(self, name: Name, sql: str, *, columns: Sequence[str] = (), or_replace: bool = False) -> None:
+    def create_view(
+        self, name: Name, sql: str, *, columns: Sequence[str] = (), or_replace: bool = False
+    ) -> None:
         """Store a query under a name; `columns` renames what it returns."""
         target = QualifiedName.parse(name, "view")
         aliases = tuple(check_name(column, "column") for column in columns)
         with self.edit() as edit:
-            edit.draft.create_view(target, check_text(sql, "view's SQL"), aliases=aliases, or_replace=or_replace)
+            edit.draft.create_view(
+                target, check_text(sql, "view's SQL"), aliases=aliases, or_replace=or_replace
+            )
 
     def rename_view(self, name: Name, new_name: Name) -> None:
         """Give a view another name. A bare name keeps its schema."""
@@ -144,7 +148,7 @@ class CatalogVerbs:
                 raise
             edit.draft.drop_view(view)
 
-    # ---- Macros -------------------------------------------------------------------------------------------------
+    # ---- Macros ---
 
     def macros(self) -> list[MacroInfo]:
         """Every macro with its overloads."""
@@ -163,7 +167,7 @@ class CatalogVerbs:
         overloads: Sequence[MacroImpl] = (),
         or_replace: bool = False,
     ) -> None:
-        """Store an expression (or, with `table`, a query) with parameters; `overloads` gives several at once."""
+        """Store an expression, or with `table` a query, with parameters; or several as `overloads`."""
         target = QualifiedName.parse(name, "macro")
         given = [] if sql is None else [_implementation(sql, parameters, table=table)]
         impls = (*given, *overloads)
@@ -192,33 +196,33 @@ class CatalogVerbs:
                 raise
             edit.draft.drop_macro(macro)
 
-    # ---- Comments and tags --------------------------------------------------------------------------------------
+    # ---- Comments and tags ---
 
     def tags(self, kind: ObjectKind, name: Name) -> dict[str, str]:
         """The tags of a schema, table, view or macro; its comment is the tag `comment`."""
         draft = self.read()
-        return draft.tags(_object_id(draft, kind, name))
+        return draft.tags(_object(draft, kind, name).id)
 
     def set_tag(self, kind: ObjectKind, name: Name, key: str, value: str | None) -> None:
         """Tag a schema, table, view or macro; None removes the tag."""
         with self.edit() as edit:
-            edit.draft.set_tag(_object_id(edit.draft, kind, name), None, key, value)
+            edit.draft.set_tag(_object(edit.draft, kind, name), None, key, value)
 
     def comment(self, kind: ObjectKind, name: Name, text: str | None) -> None:
         """Comment a schema, table, view or macro; None removes the comment."""
         self.set_tag(kind, name, "comment", text)
 
 
-def _object_id(draft: Draft, kind: ObjectKind, name: Name) -> int:
+def _object(draft: Draft, kind: ObjectKind, name: Name) -> Tagged:
     match kind:
         case "schema":
-            return draft.schema_named(check_name(name, "schema")).id
+            return draft.schema_named(check_name(name, "schema"))
         case "table":
-            return draft.table_named(QualifiedName.parse(name)).id
+            return draft.table_named(QualifiedName.parse(name))
         case "view":
-            return draft.view_named(QualifiedName.parse(name, "view")).id
+            return draft.view_named(QualifiedName.parse(name, "view"))
         case "macro":
-            return draft.macro_named(QualifiedName.parse(name, "macro")).id
+            return draft.macro_named(QualifiedName.parse(name, "macro"))
         case _:
             raise InvalidArgument(f"a {kind} has no tags: schemas, tables, views and macros do")
 

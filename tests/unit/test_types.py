@@ -164,7 +164,8 @@ def test_two_fields_of_one_name_are_refused_whatever_their_case(text: str) -> No
 @pytest.mark.parametrize(
     "text",
     ['STRUCT("" INT)', 'STRUCT("  " INT)', "STRUCT(INT)", "STRUCT(INT[])", "STRUCT(DECIMAL(1,0))",
-     "STRUCT(a INT,)", "STRUCT()", "STRUCT(5 INT)", "STRUCT('a' INT)", 'STRUCT("a\0" INT)', f'STRUCT("{"x" * 256}" INT)'],
+     "STRUCT(a INT,)", "STRUCT()", "STRUCT(5 INT)", "STRUCT('a' INT)", 'STRUCT("a\0" INT)',
+     f'STRUCT("{"x" * 256}" INT)'],
 )  # fmt: skip
 def test_a_field_without_a_proper_name_is_refused(text: str) -> None:
     with pytest.raises(InvalidName):

@@ -18,8 +18,9 @@ T = TypeVar("T")
 def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId, T]]) -> T:
     """Write one snapshot and commit it, again if the database gave up, and never twice.
 
-    `write` first takes the lock that orders its commit. A connection that breaks during COMMIT leaves in doubt whether
-    it went through; the next attempt waits for that lock, so by then the doubtful snapshot is there or never will be.
+    `write` first takes the lock that orders its commit. A connection that breaks during COMMIT leaves in
+    doubt whether it went through; the next attempt waits for that lock, so by then the doubtful snapshot is
+    there or never will be.
     """
     doubtful: tuple[SnapshotId, T] | None = None
     for attempt in range(ATTEMPTS):

@@ -82,7 +82,16 @@ def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
     session.insert(
         "ducklake_catalog_head",
         ("catalog_id", "snapshot_id", "snapshot_time", "schema_version", "data_path", "created_at"),
-        [(catalog, head.snapshot_id, head.snapshot_time, head.schema_version, head.data_path, head.snapshot_time)],
+        [
+            (
+                catalog,
+                head.snapshot_id,
+                head.snapshot_time,
+                head.schema_version,
+                head.data_path,
+                head.snapshot_time,
+            )
+        ],
     )
     session.insert(
         "ducklake_catalog_lineage",
@@ -106,7 +115,9 @@ def _advance(session: Session, head: Head, name: str) -> tuple[Head, Allocation]
     if row is None or row[3] is not None:
         raise CatalogNotFound(f'catalog "{name}" was dropped by somebody else')
     moment = max(numbers.snapshot_time, as_time(row[2]) + _TICK)
-    return replace(head, snapshot_id=numbers.snapshot_id, schema_version=row[1], snapshot_time=moment), numbers
+    return replace(
+        head, snapshot_id=numbers.snapshot_id, schema_version=row[1], snapshot_time=moment
+    ), numbers
 
 
 def _insert_catalog(session: Session, catalog: CatalogId, uuid: str, name: str, head: Head) -> None:

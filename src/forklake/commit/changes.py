@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Macro, Schema, Table, Tag, View
@@ -18,65 +19,69 @@ _VERBS: dict[type, tuple[Verb, Verb, Verb]] = {
     Macro: (Verb.CREATE_MACRO, Verb.RENAME_MACRO, Verb.DROP_MACRO),
 }
 
+_WHOLE = frozenset(verb for create, _, drop in _VERBS.values() for verb in (create, drop))
+_TAGS = {
+    "schema": Verb.TAG_SCHEMA,
+    "table": Verb.TAG_TABLE,
+    "view": Verb.TAG_VIEW,
+    "macro": Verb.TAG_MACRO,
+}
+
 
 def changes_of(pairs: Iterable[Pair], schema_name: SchemaName) -> list[Change]:
     """The net changes, in a fixed order: what was undone within the transaction does not show."""
     found = [change for pair in pairs for change in _changes(pair, schema_name)]
     # A comment on what the same commit creates or drops is part of that.
-    whole = {
-        change.object_id for change in found if change.verb.startswith(("create_", "drop_")) and change.verb != Verb.TAG
-    }
-    return [change for change in found if change.verb is not Verb.TAG or change.object_id not in whole]
+    whole = {change.object_id for change in found if change.verb in _WHOLE}
+    return [change for change in found if change.verb not in _TAGS.values() or change.object_id not in whole]
 
 
 def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
     before, after = pair
     entity = after if after is not None else before
-    if entity is None:
-        return
-    if isinstance(entity, Tag):
-        if before != after:
-            column = "" if entity.column_id is None else entity.column_id
-            yield Change(Verb.TAG, entity.object_id, detail=f"{column}:{entity.key}")
-        return
-
-    create, rename, drop = _VERBS[type(entity)]
-    schema = None if isinstance(entity, Schema) else entity.schema_id
-    detail = entity.implementations[0].kind if isinstance(entity, Macro) else None
-
-    def change(verb: Verb) -> Change:
-        name = None if schema is None else schema_name(schema)
-        return Change(verb, entity.id, schema_id=schema, schema=name, name=entity.name, detail=detail)
-
-    if before is None:
-        yield change(create)
-    elif after is None:
-        yield change(drop)
-    else:
-        if _place(before) != _place(after):
-            yield change(rename)
-        if isinstance(before, Table) and isinstance(after, Table) and before.columns != after.columns:
-            yield change(Verb.ALTER_TABLE)
-            if _newly_required(before, after):
-                yield change(Verb.REQUIRE_COLUMN)
-        if isinstance(before, View) and isinstance(after, View) and _body(before) != _body(after):
-            yield change(Verb.ALTER_VIEW)
-
-
-def _place(entity: Entity) -> tuple[int | None, str]:
     match entity:
-        case Schema():
-            return None, entity.name
+        case None:
+            pass
         case Tag():
-            return entity.object_id, entity.key
+            column = "" if entity.column_id is None else entity.column_id
+            detail = f"{column}:{entity.key}"
+            yield Change(_TAGS[entity.kind], entity.object_id, name=entity.label, detail=detail)
+        case Schema():
+            yield from (Change(verb, entity.id, name=entity.name) for verb in _verbs(before, after))
         case _:
-            return entity.schema_id, entity.name
+            schema = schema_name(entity.schema_id)
+            detail = entity.implementations[0].kind if isinstance(entity, Macro) else None
+            for verb in _verbs(before, after):
+                yield Change(verb, entity.id, entity.schema_id, schema, entity.name, detail)
 
 
-def _newly_required(before: Table, after: Table) -> bool:
-    could_be_null = {column.id for column in before.walk() if column.nullable}
-    return any(column.id in could_be_null and not column.nullable for column in after.walk())
+def _verbs(before: Entity | None, after: Entity | None) -> Iterator[Verb]:
+    """What happened to an object of which this is before and after."""
+    match before, after:
+        case (None, Schema() | Table() | View() | Macro()):
+            yield _VERBS[type(after)][0]
+        case (Schema() | Table() | View() | Macro(), None):
+            yield _VERBS[type(before)][2]
+        case (Schema() | Table() | View() | Macro(), Schema() | Table() | View() | Macro()):
+            if _place(before) != _place(after):
+                yield _VERBS[type(after)][1]
+            yield from _reshaped(before, after)
+        case _:
+            pass
 
 
-def _body(view: View) -> tuple[str, str, tuple[str, ...]]:
-    return view.sql, view.dialect, view.column_aliases
+def _reshaped(before: Entity, after: Entity) -> Iterator[Verb]:
+    match before, after:
+        case Table(), Table() if before.columns != after.columns:
+            yield Verb.ALTER_TABLE
+            could_be_null = {column.id for column in before.walk() if column.nullable}
+            if any(column.id in could_be_null and not column.nullable for column in after.walk()):
+                yield Verb.REQUIRE_COLUMN
+        case View(), View() if replace(before, name=after.name, schema_id=after.schema_id) != after:
+            yield Verb.ALTER_VIEW
+        case _:
+            pass
+
+
+def _place(entity: Schema | Table | View | Macro) -> tuple[int | None, str]:
+    return (None if isinstance(entity, Schema) else entity.schema_id), entity.name

@@ -1,9 +1,9 @@
 """The table of conflict rules. Pure.
 
-A transaction that started at snapshot B may be published at head H if nothing that the catalog committed in (B, H]
-collides with it. A rule names the verbs that were committed first (theirs), the verbs that come after them (ours), and
-what the two must have in common to collide. Pairs that no rule names commute: ours is published on top of theirs as
-it is.
+A transaction that started at snapshot B may be published at head H if nothing that the catalog committed in
+(B, H] collides with it. A rule names the verbs that were committed first (theirs), the verbs that come after
+them (ours), and what the two must have in common to collide. Pairs that no rule names commute: ours is
+published on top of theirs as it is.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ RENAMES = frozenset({Verb.RENAME_SCHEMA, Verb.RENAME_TABLE, Verb.RENAME_VIEW, Ve
 DROPS = frozenset({Verb.DROP_SCHEMA, Verb.DROP_TABLE, Verb.DROP_VIEW, Verb.DROP_MACRO})
 RESHAPES = frozenset({Verb.ALTER_TABLE, Verb.REQUIRE_COLUMN, Verb.ALTER_VIEW})
 ALTERS = RENAMES | RESHAPES
+TAGS = frozenset({Verb.TAG_SCHEMA, Verb.TAG_TABLE, Verb.TAG_VIEW, Verb.TAG_MACRO})
 DML = frozenset({Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 CATALOG_VERBS = frozenset({Verb.CREATE_CATALOG, Verb.RENAME_CATALOG, Verb.DROP_CATALOG})
@@ -36,7 +37,11 @@ def same_object(theirs: Change, ours: Change) -> bool:
 
 def same_name(theirs: Change, ours: Change) -> bool:
     """Both claim one name in one namespace; tables and views share theirs."""
-    return (_namespace(theirs), theirs.schema_id, theirs.name) == (_namespace(ours), ours.schema_id, ours.name)
+    return (_namespace(theirs), theirs.schema_id, theirs.name) == (
+        _namespace(ours),
+        ours.schema_id,
+        ours.name,
+    )
 
 
 def same_file(theirs: Change, ours: Change) -> bool:
@@ -75,11 +80,16 @@ RULES: tuple[Rule, ...] = (
     Rule("its schema is gone", frozenset({Verb.DROP_SCHEMA}), EVERYTHING, ours_inside_theirs),
     Rule("the schema is no longer empty", ENTERS, frozenset({Verb.DROP_SCHEMA}), theirs_inside_ours),
     Rule("both change its definition", ALTERS, ALTERS | DROPS, same_object),
-    Rule("a comment was set on what ours drops", frozenset({Verb.TAG}), DROPS, same_object),
+    Rule("a comment was set on what ours drops", TAGS, DROPS, same_object),
     Rule("rows were written for the old definition", RESHAPES, DML, same_object),
-    Rule("rows were written that may hold NULL", frozenset({Verb.INSERT}), frozenset({Verb.REQUIRE_COLUMN}), same_object),
+    Rule(
+        "rows were written that may hold NULL",
+        frozenset({Verb.INSERT}),
+        frozenset({Verb.REQUIRE_COLUMN}),
+        same_object,
+    ),
     Rule("both take rows from one data file", RETIRES, RETIRES, same_file),
-    Rule("both set the same tag", frozenset({Verb.TAG}), frozenset({Verb.TAG}), same_tag),
+    Rule("both set the same tag", TAGS, TAGS, same_tag),
 )
 
 
@@ -99,7 +109,8 @@ def conflict_error(found: Sequence[Conflict], base: SnapshotId) -> CommitConflic
     shown = "; ".join(str(conflict) for conflict in found[:3])
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return CommitConflict(
-        f"since snapshot {base}, where this transaction started, {shown}{more}: refresh and run it again", found
+        f"since snapshot {base}, where this transaction started, {shown}{more}: refresh and run it again",
+        found,
     )
 
 

@@ -1,14 +1,14 @@
 """Staged changes: a catalog as it was at some snapshot, and as a transaction would leave it.
 
 A draft reads the base through a `CatalogState` and keeps what was changed beside it. It holds no database
-transaction and no lock, so it may live as long as its owner likes. New objects have provisional, negative ids until
-the commit draws real ones.
+transaction and no lock, so it may live as long as its owner likes. New objects have provisional, negative ids
+until the commit draws real ones.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 from uuid import uuid4
 
 from forklake.commit.changes import Pair, changes_of
@@ -29,6 +29,14 @@ from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
 from forklake.store.read import CatalogState
 from forklake.store.rows import RowKey
+
+Tagged = Schema | Table | View | Macro
+_KINDS: dict[type, Literal["schema", "table", "view", "macro"]] = {
+    Schema: "schema",
+    Table: "table",
+    View: "view",
+    Macro: "macro",
+}
 
 K = TypeVar("K")
 E = TypeVar("E", Schema, Table, View, Macro, Tag)
@@ -85,7 +93,7 @@ class Draft:
         self._highest_column: dict[int, int] = {}
         self._base_macros: list[Macro] | None = None
 
-    # ---- Reading ------------------------------------------------------------------------------------------------
+    # ---- Reading ---
 
     def schemas(self) -> list[Schema]:
         """Every schema, in the order in which they were created."""
@@ -172,13 +180,15 @@ class Draft:
                 tags[column] |= {} if tag is None else {key: tag.value}
         return tags
 
-    # ---- Schemas ------------------------------------------------------------------------------------------------
+    # ---- Schemas ---
 
     def create_schema(self, name: str) -> Schema:
         """Stage a new schema."""
         self._refuse_taken_schema(check_name(name, "schema"))
         uuid = str(uuid4())
-        schema = Schema(SchemaId(self._new_id()), uuid, name, self.state.head.data_path + folder_for(name, uuid))
+        schema = Schema(
+            SchemaId(self._new_id()), uuid, name, self.state.head.data_path + folder_for(name, uuid)
+        )
         self._schemas.put(schema.id, None, schema)
         return schema
 
@@ -196,7 +206,9 @@ class Draft:
         macros = [macro for macro in self.macros() if macro.schema_id == schema.id]
         if not cascade and (tables or views or macros):
             count = len(tables) + len(views) + len(macros)
-            raise SchemaNotEmpty(f'schema "{schema.name}" still holds {count} objects: drop them, or pass cascade=True')
+            raise SchemaNotEmpty(
+                f'schema "{schema.name}" still holds {count} objects: drop them, or pass cascade=True'
+            )
         touched = self._tables.now.keys() | self._views.now.keys() | self._macros.now.keys()
         if schema.id >= 0 and cascade:
             self._dropped_rows |= self.state.rows_in_schema(schema.id, but=touched)
@@ -213,7 +225,7 @@ class Draft:
         self._forget_tags({item.id for item in (*tables, *views, *macros)})
         self._schemas.put(schema.id, schema, None)
 
-    # ---- Tables -------------------------------------------------------------------------------------------------
+    # ---- Tables ---
 
     def create_table(self, name: QualifiedName, columns: tuple[Column, ...]) -> Table:
         """Stage a new table."""
@@ -238,7 +250,7 @@ class Draft:
         self._highest_column[table.id] = max(self.last_column_id(table), *kept)
         for column in table.walk():
             if column.id not in kept:
-                self._drop_column_tags(table.id, column.id)
+                self._drop_column_tags(table, column.id)
         self._tables.put(table.id, table, replace(table, columns=columns))
 
     def drop_table(self, table: Table) -> None:
@@ -253,9 +265,11 @@ class Draft:
             self._highest_column[table.id] = max(stored, *(column.id for column in table.walk()))
         return self._highest_column[table.id]
 
-    # ---- Views and macros ---------------------------------------------------------------------------------------
+    # ---- Views and macros ---
 
-    def create_view(self, name: QualifiedName, sql: str, *, aliases: tuple[str, ...], or_replace: bool) -> View:
+    def create_view(
+        self, name: QualifiedName, sql: str, *, aliases: tuple[str, ...], or_replace: bool
+    ) -> View:
         """Stage a new view, or a new body for one."""
         schema = self.schema_named(name.schema)
         existing = self._find_view(schema.id, name.name)
@@ -307,24 +321,29 @@ class Draft:
         self._drop_rows_of(macro.id)
         self._macros.put(macro.id, macro, None)
 
-    # ---- Tags ---------------------------------------------------------------------------------------------------
+    # ---- Tags ---
 
-    def set_tag(self, object_id: int, column: ColumnId | None, key: str, value: str | None) -> None:
+    def set_tag(self, owner: Tagged, column: ColumnId | None, key: str, value: str | None) -> None:
         """Stage a tag; None removes it."""
         if value is not None:
             check_text(value, "tag")
-        place = (object_id, column, check_name(key, "tag"))
+        place = (owner.id, column, check_name(key, "tag"))
         if place in self._tags.now:
             before = self._tags.base[place]
-        elif object_id < 0:
+        elif owner.id < 0:
             before = None
         else:
-            stored = self.state.tags(object_id) if column is None else self.state.column_tags(TableId(object_id))
+            stored = (
+                self.state.tags(owner.id) if column is None else self.state.column_tags(TableId(owner.id))
+            )
             before = next((tag for tag in stored if (tag.column_id, tag.key) == (column, key)), None)
-        after = None if value is None else Tag(object_id, key, value, column)
+        kind = _KINDS[type(owner)]
+        if before is not None:
+            before = replace(before, kind=kind, label=owner.name)
+        after = None if value is None else Tag(owner.id, key, value, column, kind, owner.name)
         self._tags.put(place, before, after)
 
-    # ---- Ending -------------------------------------------------------------------------------------------------
+    # ---- Ending ---
 
     def plan(self) -> Plan:
         """What a commit has to write; nothing at all if every change was undone."""
@@ -335,13 +354,17 @@ class Draft:
             *self._macros.pairs(),
             *self._tags.pairs(),
         ]
-        names: dict[int, str] = {schema.id: schema.name for schema in self.state.schemas().values()} if pairs else {}
+        names: dict[int, str] = (
+            {schema.id: schema.name for schema in self.state.schemas().values()} if pairs else {}
+        )
         names |= {schema.id: schema.name for schema in self._schemas.live()}
-        created = {entity.id for before, entity in pairs if before is None and not isinstance(entity, Tag | None)}
+        created = {
+            entity.id for before, entity in pairs if before is None and not isinstance(entity, Tag | None)
+        }
         new_ids = tuple(new for new in self._new_ids if new in created)
         return Plan(tuple(changes_of(pairs, names.get)), tuple(pairs), dict(self._dropped_rows), new_ids)
 
-    # ---- Details ------------------------------------------------------------------------------------------------
+    # ---- Details ---
 
     def _new_id(self) -> int:
         self._new_ids.append(-1 - len(self._new_ids))
@@ -365,7 +388,9 @@ class Draft:
         return None if found is None or found.id in self._views.now else found
 
     def _find_macro(self, schema: SchemaId, name: str) -> Macro | None:
-        return next((macro for macro in self.macros() if (macro.schema_id, macro.name) == (schema, name)), None)
+        return next(
+            (macro for macro in self.macros() if (macro.schema_id, macro.name) == (schema, name)), None
+        )
 
     def _stored_tables_in(self, schema: SchemaId) -> list[Table]:
         return [] if schema < 0 else self.state.tables_in(schema)
@@ -394,8 +419,8 @@ class Draft:
         for place in [place for place in self._tags.now if place[0] in objects]:
             del self._tags.now[place], self._tags.base[place]
 
-    def _drop_column_tags(self, table: TableId, column: ColumnId) -> None:
-        for key in self.column_tags(table).get(column, {}):
+    def _drop_column_tags(self, table: Table, column: ColumnId) -> None:
+        for key in self.column_tags(table.id).get(column, {}):
             self.set_tag(table, column, key, None)
 
 
@@ -406,4 +431,3 @@ def _merged(stored: dict[int, E], overlay: Overlay[int, E]) -> list[E]:
 
 def _staged(overlay: Overlay[int, R], schema: SchemaId, name: str) -> R | None:
     return next((item for item in overlay.live() if (item.schema_id, item.name) == (schema, name)), None)
-

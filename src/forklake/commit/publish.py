@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
 
 from forklake.commit.attempts import commit_once
 from forklake.commit.changes import Pair
@@ -15,7 +14,7 @@ from forklake.commit.draft import Plan
 from forklake.errors import CatalogNotFound, CommitConflict
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Macro, Origin
-from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.ids import SnapshotId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Allocation, Database, Row, Session, as_time
 from forklake.store.read import dropped
@@ -24,6 +23,7 @@ from forklake.store.rows import (
     MACRO_PARAMETER_COLUMNS,
     STORED,
     RowKey,
+    StoredAs,
     macro_impl_rows,
     macro_parameter_rows,
     origins_of,
@@ -34,6 +34,8 @@ from forklake.store.rows import (
 
 _TICK = timedelta(microseconds=1)
 _RESHAPING = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)
+
+_MASK_COLUMNS = ("catalog_id", "entity", "entity_id", "sub_id", "sub_key", "row_begin", "end_snapshot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,19 @@ class Published:
 
 @dataclass(slots=True)
 class _Writes:
-    """Rows to end and rows to add, by entity."""
+    """Rows to end and rows to add."""
 
-    ended: dict[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
-    added: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict[str, list[tuple[Any, ...]]])
+    ended: dict[RowKey, Origin]
+    added: dict[tuple[str, tuple[str, ...]], list[Row]] = field(default_factory=dict)
+    """By table and columns."""
+
+    def add(self, table: str, columns: tuple[str, ...], row: Row) -> None:
+        """Add a row, to be inserted together with others of its kind."""
+        self.added.setdefault((table, columns), []).append(row)
 
 
 def publish(database: Database, plan: Plan, base: Head, author: Author) -> Published:
-    """Commit a plan on top of the catalog's head; raises `CommitConflict` and writes nothing if that cannot be."""
+    """Commit a plan on top of the catalog's head, or raise `CommitConflict` and write nothing."""
 
     def write(session: Session) -> tuple[SnapshotId, Published]:
         row, numbers = session.lock_head(base.catalog_id, catalog_ids=len(plan.new_ids))
@@ -105,7 +112,9 @@ def _write(
 
 def _check_conflicts(session: Session, plan: Plan, base: Head) -> None:
     theirs: list[tuple[SnapshotId, Change]] = []
-    for snapshot, footprint in session.rows("footprints_since", catalog=base.catalog_id, base=base.snapshot_id):
+    for snapshot, footprint in session.rows(
+        "footprints_since", catalog=base.catalog_id, base=base.snapshot_id
+    ):
         if footprint is None:
             raise CommitConflict(
                 f"snapshot {snapshot} was written by another program that did not say what it changed: "
@@ -119,7 +128,7 @@ def _check_conflicts(session: Session, plan: Plan, base: Head) -> None:
 
 def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, list[Pair]]:
     """The rows that differ between before and after, and the entities as they will be stored."""
-    writes = _Writes(ended=dict(plan.dropped_rows))
+    writes = _Writes(dict(plan.dropped_rows))
     stored: list[Pair] = []
     fresh = Origin(head.catalog_id, head.snapshot_id)
     for before, draft in plan.pairs:
@@ -130,11 +139,14 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, li
         writes.ended |= {key: origins[key] for key in old if new.get(key) != old[key]}
         for key, values in new.items():
             if old.get(key) != values:
-                row = (head.catalog_id, head.snapshot_id, *values)
-                writes.added.setdefault(key.entity, []).append(row)
+                place = STORED[key.entity]
+                columns = ("catalog_id", "begin_snapshot", *place.columns)
+                writes.add(place.table, columns, (head.catalog_id, head.snapshot_id, *values))
         if before is None and isinstance(after, Macro):
-            writes.added.setdefault("macro_impl", []).extend(macro_impl_rows(after))
-            writes.added.setdefault("macro_parameters", []).extend(macro_parameter_rows(after))
+            for row in macro_impl_rows(after):
+                writes.add("ducklake_macro_impl", MACRO_IMPL_COLUMNS, (head.catalog_id, *row))
+            for row in macro_parameter_rows(after):
+                writes.add("ducklake_macro_parameters", MACRO_PARAMETER_COLUMNS, (head.catalog_id, *row))
         if after is not None:
             kept = {key: origin for key, origin in origins.items() if new.get(key) == old.get(key)}
             after = stamped(after, kept, fresh)
@@ -144,37 +156,24 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, li
 
 def _write_entities(session: Session, writes: _Writes, head: Head) -> None:
     catalog, snapshot = head.catalog_id, head.snapshot_id
-    own: dict[str, list[tuple[Any, ...]]] = {}
-    masks: list[tuple[Any, ...]] = []
+    own: dict[StoredAs, list[Row]] = {}
+    masks: list[Row] = []
     for key, origin in writes.ended.items():
+        place = STORED[key.entity]
         if origin.source == catalog:
-            own.setdefault(key.entity, []).append((*STORED[key.entity].key_values(key), origin.begin))
+            own.setdefault(place, []).append((*place.key_values(key), origin.begin))
         else:
             # An ancestor's row is not ours to touch: it ends for us and our descendants only.
-            masks.append((catalog, key.entity, key.entity_id, key.sub_id, key.sub_key, origin.begin, snapshot))
+            masks.append(
+                (catalog, key.entity, key.entity_id, key.sub_id, key.sub_key, origin.begin, snapshot)
+            )
     # Ends come first, so that a name can pass from one object to another within a commit.
-    for entity, rows in own.items():
-        place = STORED[entity]
+    for place, rows in own.items():
         session.end_rows(place.table, (*place.keys, "begin_snapshot"), rows, catalog=catalog, end=snapshot)
     if masks:
         session.insert("ducklake_inherited_end", _MASK_COLUMNS, masks)
-    for entity, rows in writes.added.items():
-        if entity == "macro_impl":
-            _insert_owned(session, "ducklake_macro_impl", MACRO_IMPL_COLUMNS, catalog, rows)
-        elif entity == "macro_parameters":
-            _insert_owned(session, "ducklake_macro_parameters", MACRO_PARAMETER_COLUMNS, catalog, rows)
-        else:
-            place = STORED[entity]
-            session.insert(place.table, ("catalog_id", "begin_snapshot", *place.columns), rows)
-
-
-_MASK_COLUMNS = ("catalog_id", "entity", "entity_id", "sub_id", "sub_key", "row_begin", "end_snapshot")
-
-
-def _insert_owned(
-    session: Session, table: str, columns: tuple[str, ...], catalog: CatalogId, rows: Iterable[tuple[Any, ...]]
-) -> None:
-    session.insert(table, ("catalog_id", *columns), [(catalog, *row) for row in rows])
+    for (table, columns), rows in writes.added.items():
+        session.insert(table, columns, rows)
 
 
 def _write_schema_versions(session: Session, changes: Sequence[Change], head: Head) -> None:

@@ -33,7 +33,10 @@ class Verb(StrEnum):
     CREATE_MACRO = "create_macro"
     RENAME_MACRO = "rename_macro"
     DROP_MACRO = "drop_macro"
-    TAG = "tag"
+    TAG_SCHEMA = "tag_schema"
+    TAG_TABLE = "tag_table"
+    TAG_VIEW = "tag_view"
+    TAG_MACRO = "tag_macro"
     INSERT = "insert"
     DELETE = "delete"
     COMPACT = "compact"
@@ -93,8 +96,6 @@ def describe(change: Change) -> str:
     """What happened to which object, as a clause."""
     action, _, noun = change.verb.partition("_")
     noun = {"": "table", "column": "table"}.get(noun, noun)
-    if change.verb is Verb.TAG:
-        noun = "object"
     label = "" if change.name is None else " " + quoted(change.name)
     return f"{noun}{label} {_PAST[action]}"
 
@@ -120,6 +121,9 @@ def _entry(change: Change) -> str:
         Verb.CREATE_MACRO: f"created_{kind}_macro:{qualified}",
         Verb.DROP_MACRO: f"dropped_{kind}_macro:{change.object_id}",
         Verb.RENAME_MACRO: f"altered_macro:{change.object_id}",
+        Verb.TAG_SCHEMA: f"altered_schema:{change.object_id}",
+        Verb.TAG_VIEW: f"altered_view:{change.object_id}",
+        Verb.TAG_MACRO: f"altered_macro:{change.object_id}",
         Verb.DROP_TABLE: f"dropped_table:{change.object_id}",
         Verb.DROP_VIEW: f"dropped_view:{change.object_id}",
         Verb.RENAME_VIEW: f"altered_view:{change.object_id}",

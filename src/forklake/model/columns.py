@@ -90,15 +90,17 @@ def add(columns: Columns, path: ColumnPath, spec: ColumnSpec, last_id: int) -> C
     *parents, name = split_path(path)
     siblings = find(columns, parents).children if parents else columns
     if parents and find(columns, parents).type != "struct":
-        raise InvalidSchemaChange(f'"{".".join(parents)}" is not a struct: fields can be added to structs only')
+        raise InvalidSchemaChange(
+            f'"{".".join(parents)}" is not a struct: fields can be added to structs only'
+        )
     if _named(siblings, name) is not None:
         raise ColumnExists(f'there is a column "{name}" already; case makes no difference')
     if not spec.nullable and (spec.default is None or literal(spec.default, spec.type) is NULL):
         raise InvalidSchemaChange(f'column "{name}" is NOT NULL, so rows that exist need a default for it')
     if spec.default is not None and literal(spec.default, spec.type) is None:
         raise InvalidSchemaChange(
-            f'the default of a new column must be a constant, since rows that exist get it: add "{name}" with one, '
-            "then use set_default for later rows"
+            f'rows that exist get the default of "{name}", so it must be a constant: '
+            "add the column with one, then use set_default for later rows"
         )
     last_order = max(column.order for top in columns for column in top.walk())
     (column,) = build([replace(spec, name=name)], last_id, last_order)
@@ -138,16 +140,13 @@ def alter_type(columns: Columns, path: ColumnPath, type: DataType) -> Columns:
     """Widen a type; what is stored reads as the wider one."""
     target = find(columns, path)
     old = target.data_type
+    if old == type:
+        return columns
+    refusal = f'"{target.name}" is {to_sql(old)} and cannot become {to_sql(type)}'
     if target.children or isinstance(type, List | Map | Struct):
-        if old == type:
-            return columns
-        raise InvalidSchemaChange(
-            f'"{target.name}" is {to_sql(old)} and cannot become {to_sql(type)}: change the fields inside it one by one'
-        )
+        raise InvalidSchemaChange(f"{refusal}: change the fields inside it one by one")
     if not can_widen(old, type):
-        raise InvalidSchemaChange(
-            f'"{target.name}" is {to_sql(old)} and cannot become {to_sql(type)} without loss: only wider types fit'
-        )
+        raise InvalidSchemaChange(f"{refusal} without loss: only wider types fit")
     return _changed(columns, path, lambda column: replace(column, type=to_ducklake_name(type)))
 
 

@@ -69,6 +69,7 @@ def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
         seen.add(column.name.lower())
         if column.default is not None:
             literal(column.default, column.type)
+        _check_storable(column.comment or "", "comment")
     return tuple(columns)
 
 
@@ -177,7 +178,9 @@ def _default(reader: SqlReader) -> str:
     depth = 0
     while reader.at < len(reader.tokens):
         word = reader.word()
-        if depth == 0 and (word == "," or (reader.at > start and word in _CONSTRAINTS + _REFUSED)):
+        # A value may begin with NULL; where NOT follows at once, the value was forgotten.
+        begun = reader.at > start or word == "NOT"
+        if depth == 0 and (word == "," or (begun and word in _CONSTRAINTS + _REFUSED)):
             text = _between(reader, start)
             if word == "," or _parses(text):
                 return text
@@ -223,8 +226,7 @@ def check_expression(text: str) -> str:
 
 def _expression(text: str) -> exp.Expr:
     shown = repr(text[:80])
-    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidSchemaChange(f"the default {shown} holds characters that cannot be stored")
+    _check_storable(text, "default")
     try:
         statements = sqlglot.parse(f"SELECT ({text}\n)", dialect="duckdb")
     except (SqlglotError, RecursionError):
@@ -242,6 +244,12 @@ def _expression(text: str) -> exp.Expr:
     if select is None or len(values) != 1 or not isinstance(values[0], exp.Paren) or _clauses(select):
         raise InvalidSchemaChange(f"the default {shown} is not one SQL expression")
     return values[0].this
+
+
+def _check_storable(text: str, what: str) -> None:
+    # PostgreSQL keeps neither.
+    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidSchemaChange(f"the {what} {text[:80]!r} holds characters that cannot be stored")
 
 
 def _clauses(select: exp.Expr) -> list[str]:
@@ -289,7 +297,7 @@ def _constant(node: exp.Expr) -> _Constant | Null | None:
         case exp.Neg():
             return _negated(_constant(node.this))
         case exp.Cast() if not isinstance(node, exp.TryCast):
-            return _cast(node.this, _target(node))
+            return _cast(node.this, node.to)
         case exp.ParseJSON() if node.args.get("is_literal"):
             return _cast(node.this, Scalar("json"))
         case exp.Interval(this=exp.Literal() as amount, unit=None | exp.Var() as unit):
@@ -304,14 +312,16 @@ def _negated(constant: _Constant | Null | None) -> _Constant | None:
     return None
 
 
-def _cast(node: exp.Expr, type: DataType) -> _Constant | Null | None:
+def _cast(node: exp.Expr, to: DataType | exp.DataType) -> _Constant | Null | None:
     inner = _constant(node)
-    return _Constant(_fit(inner, type), quoted=True) if isinstance(inner, _Constant) else inner
+    if not isinstance(inner, _Constant):
+        return inner
+    return _Constant(_fit(inner, _target(to) if isinstance(to, exp.DataType) else to), quoted=True)
 
 
-def _target(cast: exp.Cast) -> DataType:
+def _target(type: exp.DataType) -> DataType:
     try:
-        return parse(cast.to.sql(dialect="duckdb"))
+        return parse(type.sql(dialect="duckdb"))
     except ForklakeError as problem:
         raise InvalidSchemaChange(f"a default casts to a type that no column has: {problem}") from problem
 
@@ -336,6 +346,7 @@ def _fit(constant: _Constant, type: DataType) -> str:
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?\s*", re.ASCII | re.IGNORECASE)
 _TRUTH = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
 _NOT_FINITE = {"nan": "nan", "inf": "inf", "infinity": "inf", "-inf": "-inf", "-infinity": "-inf"}
+_FRACTION = re.compile(r"\.(?=\d)(\d*?)0*(?!\d)", re.ASCII)
 _CLOCK_AND_ZONE = re.compile(r"(.*\d)([+-](?:0\d|1[0-5])(?::[0-5]\d)?)", re.ASCII)
 _UNITS = "microsecond|millisecond|second|minute|hour|day|week|month|quarter|year|decade|century|millennium"
 _INTERVAL = re.compile(
@@ -400,14 +411,16 @@ def _bare_text(text: str) -> str:
 def _moment(type: pa.DataType, form: str, text: str) -> str:
     """Arrow reads ISO 8601 strictly; DuckDB writes a fraction without zeros at its end, and UTC as +00."""
     try:
-        shown: str = pa.scalar(text.strip()).cast(type).cast(pa.string()).as_py()
+        shown: str = pa.scalar(_trimmed(text.strip())).cast(type).cast(pa.string()).as_py()
     except pa.ArrowInvalid:
         raise ValueError(f"write it as {form}") from None
     if shown.startswith("0000"):
         raise ValueError("it lies before the year 1")
-    zone = "+00" if shown.endswith("Z") else ""
-    shown = shown.removesuffix("Z")
-    return (shown.rstrip("0").removesuffix(".") if "." in shown else shown) + zone
+    return _trimmed(shown).replace("Z", "+00")
+
+
+def _trimmed(moment: str) -> str:
+    return _FRACTION.sub(lambda fraction: f".{fraction[1]}" if fraction[1] else "", moment)
 
 
 def _time(text: str) -> str:
@@ -444,8 +457,8 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
     **{f"int{n}": partial(_integer, -(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64, 128)},
     **{f"uint{n}": partial(_integer, 0, 2**n - 1) for n in (8, 16, 32, 64, 128)},
     "boolean": _boolean,
-    "float32": partial(_float, "f"),
-    "float64": partial(_float, "d"),
+    "float32": partial(_float, "<f"),
+    "float64": partial(_float, "<d"),
     "date": partial(_moment, pa.date32(), "2024-12-31"),
     "time": _time,
     "timetz": _timetz,

@@ -158,6 +158,9 @@ class Tag:
     key: str
     value: str
     column_id: ColumnId | None = None
+    kind: Literal["schema", "table", "view", "macro"] = field(default="table", compare=False)
+    label: str = field(default="", compare=False)
+    """The kind and name of the object, for messages; not stored with the tag."""
     origin: Origin | None = field(default=None, compare=False)
 
 

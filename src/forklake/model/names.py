@@ -74,7 +74,7 @@ class QualifiedName:
         if len(parts) != 2:
             raise InvalidName(
                 f'{name!r} has too many parts: a {what} is named "schema.{what}"; '
-                'put double quotes around a part that holds a dot, as in \'sales."a.b"\''
+                "put double quotes around a part that holds a dot, as in 'sales.\"a.b\"'"
             )
         return cls(check_name(parts[0], "schema"), check_name(parts[1], what))
 
@@ -86,7 +86,9 @@ class QualifiedName:
 def split_name(text: object, what: str) -> tuple[str, ...]:
     """Split at dots outside double quotes; a part that starts with a quote is read as SQL would."""
     if not isinstance(text, str):
-        raise InvalidName(f"the name of a {what} must be text or a sequence of parts, not {type(text).__name__}")
+        raise InvalidName(
+            f"the name of a {what} must be text or a sequence of parts, not {type(text).__name__}"
+        )
     parts: list[str] = []
     position = 0
     while True:
@@ -104,4 +106,3 @@ def split_name(text: object, what: str) -> tuple[str, ...]:
         if position >= len(text):
             return tuple(parts)
         position += 1
-

@@ -26,7 +26,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a catalog stands: what it looks like is fixed by the snapshot, its structure by the schema version."""
+    """Where a catalog stands: the snapshot fixes what it holds, the schema version how that is structured."""
 
     catalog_id: CatalogId
     snapshot_id: SnapshotId

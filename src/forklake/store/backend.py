@@ -48,13 +48,13 @@ class Session(Protocol):
         ...
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Add rows to a table in one set-based statement. Raises `UniqueViolation`, at the latest on commit."""
+        """Add rows to a table as one set; a taken key raises `UniqueViolation`, at the latest on commit."""
         ...
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
     ) -> None:
-        """Set the end of a catalog's own live rows, named by their keys; refuse if one of them is not there."""
+        """Set the end of a catalog's own live rows, named by their keys; refuse if one of them is missing."""
         ...
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
@@ -75,11 +75,15 @@ class Session(Protocol):
         """Undo everything and end the transaction; nothing happens if it has ended."""
         ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        """Use it as a block; the block must commit for anything to stay."""
+        ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        """Roll back unless the block committed."""
+        ...
 
 
 class Database(Protocol):

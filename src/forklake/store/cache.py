@@ -1,4 +1,4 @@
-"""Catalog states that were read before, by schema version: a structure that has not changed is not read again."""
+"""Catalog states that were read before: a structure that has not changed is not read again."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
@@ -33,7 +33,7 @@ _TYPES = {"int": "BIGINT", "text": "VARCHAR", "uuid": "UUID", "bool": "BOOLEAN",
 
 
 class DuckDBDatabase:
-    """A lake's metadata in a schema of a DuckDB file. DuckDB lets one process at a time open it for writing."""
+    """A lake's metadata in a schema of a DuckDB file. DuckDB lets one process open it for writing."""
 
     dialect: Dialect = "duckdb"
 
@@ -45,7 +45,9 @@ class DuckDBDatabase:
         if create:
             _make_folder(path)
         elif not path.exists():
-            raise MetadataNotFound(f"there is no file {path}: create the lake with `forklake init` or create=True")
+            raise MetadataNotFound(
+                f"there is no file {path}: create the lake with `forklake init` or create=True"
+            )
         self.read_only = path.exists() and not os.access(path, os.W_OK)
         self.statements = statements(self.dialect)
         self.lock = WriterLock.of(path)
@@ -135,7 +137,9 @@ class DuckDBSession(TableCounters, OpenTransaction):
         """Add rows to a table."""
         if rows:
             with self._running():
-                self._connection.execute(_insert(table, tuple(columns)), {"rows": _columns_as_json(columns, rows)})
+                self._connection.execute(
+                    _insert(table, tuple(columns)), {"rows": _columns_as_json(columns, rows)}
+                )
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
@@ -173,7 +177,7 @@ class DuckDBSession(TableCounters, OpenTransaction):
         self._database.lock.release()
 
     @contextmanager
-    def _running(self) -> Iterator[None]:
+    def _running(self) -> Generator[None, None, None]:
         self._check_open()
         with translated(self._database.path):
             yield
@@ -181,7 +185,9 @@ class DuckDBSession(TableCounters, OpenTransaction):
 
 def _columns_as_json(columns: Sequence[str], rows: Sequence[Row]) -> str:
     # Python lists are bound value by value, 70 times slower than this one text.
-    return json.dumps({name: [row[place] for row in rows] for place, name in enumerate(columns)}, default=_plain)
+    return json.dumps(
+        {name: [row[place] for row in rows] for place, name in enumerate(columns)}, default=_plain
+    )
 
 
 def _plain(value: object) -> str:
@@ -213,7 +219,7 @@ def _make_folder(path: Path) -> None:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Generator[None, None, None]:
     """Turn DuckDB's errors into ours, by their classes."""
     try:
         yield

@@ -57,11 +57,15 @@ def parse_url(url: str) -> Address:
         conninfo = urlunsplit((kind, parts.netloc, parts.path, urlencode(others), ""))
         return Address(kind, None, conninfo, ours)
     if others:
-        hint = ": SQLite has no schemas, use one file for each lake" if others[0][0] == "metadata_schema" else ""
+        hint = (
+            ": SQLite has no schemas, use one file for each lake" if others[0][0] == "metadata_schema" else ""
+        )
         raise InvalidUrl(f"{kind} addresses have no option {others[0][0]!r}{hint}")
     name = unquote(parts.path).removeprefix("/")
     if parts.netloc or not name or name.endswith("/") or ":memory:" in name or "\0" in name:
-        raise InvalidUrl(f"{url!r} does not name a file: write {kind}:///relative/path or {kind}:////absolute/path")
+        raise InvalidUrl(
+            f"{url!r} does not name a file: write {kind}:///relative/path or {kind}:////absolute/path"
+        )
     return Address(kind, Path(name).absolute(), None, ours)
 
 
@@ -101,11 +105,14 @@ def check_version(database: Database) -> None:
     """Refuse what is not a lake of this version, saying which command would help."""
     if not database.exists():
         raise MetadataNotFound(
-            f"there is no lake at {database.url}: create it with `forklake --lake URL init` or connect(..., create=True)"
+            f"there is no lake at {database.url}: create it with `forklake --lake URL init`, "
+            "or connect(..., create=True)"
         )
     found = database.rows("setting", key="version")
     if not found:
-        raise UnsupportedVersion(f"the lake at {database.url} was never finished: create it in an empty database or schema")
+        raise UnsupportedVersion(
+            f"the lake at {database.url} was never finished: create it in an empty database or schema"
+        )
     version = found[0][0]
     if version != VERSION:
         raise UnsupportedVersion(
@@ -118,11 +125,15 @@ def data_path_of(database: Database, given: str | None) -> str:
     """Where the lake keeps its files; a path given on opening must be the one that was stored."""
     found = database.rows("setting", key="data_path")
     if found and given is not None and given != found[0][0]:
-        raise DataPathMismatch(f"the lake at {database.url} keeps its files in {found[0][0]}, not in {given}: leave data_path out")
+        raise DataPathMismatch(
+            f"the lake at {database.url} keeps its files in {found[0][0]}, not {given}: leave data_path out"
+        )
     if found:
         return found[0][0]
     if given is None:
-        raise MetadataNotFound(f"the lake at {database.url} does not know where its files are: connect once with data_path=…")
+        raise MetadataNotFound(
+            f"the lake at {database.url} does not know where its files are: connect once with data_path=…"
+        )
     # A lake that was created with psql learns its path from the first who says it.
     with database.transaction() as session:
         if not session.rows("setting", key="data_path"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from forklake.errors import StoreBusy, StoreError
@@ -56,7 +56,7 @@ class ConnectionPool(Generic[C]):
             self._idle.append(connection)
 
     @contextmanager
-    def connection(self) -> Iterator[C]:
+    def connection(self) -> Generator[C, None, None]:
         """Borrow a connection; one that failed is not kept."""
         connection = self.take()
         try:
@@ -76,8 +76,8 @@ class ConnectionPool(Generic[C]):
 class WriterLock:
     """Lets the threads of this process write to one file in turn, fairly enough and without polling."""
 
-    _known: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()
-    _guard = threading.Lock()
+    _known: ClassVar[WeakValueDictionary[str, WriterLock]] = WeakValueDictionary()
+    _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self) -> None:
         """Use `of`, so that every handle on one file shares one lock."""

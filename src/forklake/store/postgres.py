@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -31,7 +31,13 @@ from forklake.store.tables import TABLES, end_set, insert_set
 CONNECT_SECONDS = 10
 POOL_WAIT_SECONDS = 60.0
 
-_ARRAYS = {"int": "bigint[]", "text": "text[]", "uuid": "uuid[]", "bool": "boolean[]", "time": "timestamptz[]"}
+_ARRAYS = {
+    "int": "bigint[]",
+    "text": "text[]",
+    "uuid": "uuid[]",
+    "bool": "boolean[]",
+    "time": "timestamptz[]",
+}
 _PARAMETER = re.compile(r"\$(\w+)")
 _INIT_LOCK = 0x666F726B6C616B65
 """`forklake` in ASCII: whoever creates a lake holds this advisory lock."""
@@ -80,7 +86,7 @@ class PostgresDatabase:
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
             if connection.execute(self.statements["metadata_exists"]).fetchone():
                 raise UniqueViolation("another process has created the lake meanwhile")
-            connection.execute(sql.SQL(schema_script(self.dialect)))  # pyright: ignore[reportArgumentType]
+            connection.execute(schema_script(self.dialect).encode())
             connection.cursor().executemany(
                 "INSERT INTO ducklake_metadata (key, value) VALUES (%s, %s)", list(settings.items())
             )
@@ -90,7 +96,7 @@ class PostgresDatabase:
         self._pool.close()
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> Generator[Connection, None, None]:
         """Borrow a connection from the pool."""
         connection = self.take()
         try:
@@ -109,8 +115,9 @@ class PostgresDatabase:
             raise StoreError("the lake was closed: connect again") from error
         except psycopg_pool.PoolTimeout as error:
             raise StoreBusy(
-                f"all {self._pool_size} connections to {self.url} were in use for {POOL_WAIT_SECONDS:.0f} seconds, "
-                "or the server does not answer: raise pool_size in the URL, or try again"
+                f"no connection to {self.url} was free for {POOL_WAIT_SECONDS:.0f} seconds: "
+                f"all {self._pool_size} are in use, or the server does not answer; "
+                "raise pool_size in the URL, or try again"
             ) from error
 
     def give_back(self, connection: Connection) -> None:
@@ -119,7 +126,7 @@ class PostgresDatabase:
 
     def _rows_once(self, statement: str, params: Mapping[str, object]) -> list[Row]:
         with self._translated(), self.connection() as connection:
-            return connection.execute(self.statements[statement], params).fetchall()  # pyright: ignore
+            return connection.execute(self.statements[statement], params).fetchall()
 
     def _open_pool(self) -> psycopg_pool.ConnectionPool[Connection]:
         return psycopg_pool.ConnectionPool(
@@ -144,13 +151,13 @@ class PostgresDatabase:
         connection.execute("SELECT set_config('search_path', %s, false)", [path])
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self) -> Generator[None, None, None]:
         with translated(self.url):
             yield
 
 
 class PostgresSession(OpenTransaction):
-    """A write transaction on PostgreSQL, in pipeline mode: statements wait for answers only where one is needed."""
+    """A write transaction on PostgreSQL, in pipeline mode: it waits for answers only where one is needed."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         """Take a connection; the transaction begins with the first statement."""
@@ -178,7 +185,7 @@ class PostgresSession(OpenTransaction):
         """Add rows to a table."""
         if rows:
             with self._running():
-                self._connection.execute(_insert(table, tuple(columns)), _columns(columns, rows))  # pyright: ignore
+                self._connection.execute(_insert(table, tuple(columns)), _columns(columns, rows))
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
@@ -186,7 +193,7 @@ class PostgresSession(OpenTransaction):
         """Set the end of a catalog's own live rows; checked with the other answers, before the commit."""
         params = _columns(keys, rows) | {"catalog": catalog, "end": end}
         with self._running():
-            cursor = self._connection.execute(_end(table, tuple(keys)), params)  # pyright: ignore
+            cursor = self._connection.execute(_end(table, tuple(keys)), params)
         self._expected.append((cursor, len(rows), table))
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
@@ -198,7 +205,7 @@ class PostgresSession(OpenTransaction):
     def lock_head(
         self, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
     ) -> tuple[Row | None, Allocation]:
-        """Wait for the head and draw numbers, both sent at once: the server runs the second after the first."""
+        """Wait for the head and draw numbers, sent together: the server runs the second after the first."""
         with self._running():
             head = self._run("lock_head", {"catalog": catalog})
             numbers = self._run("allocate", {"catalog_ids": catalog_ids, "file_ids": file_ids})
@@ -211,7 +218,9 @@ class PostgresSession(OpenTransaction):
                 self._pipeline.sync()
                 for cursor, rows, table in self._expected:
                     if cursor.rowcount != rows:
-                        raise CorruptMetadata(f"{rows - cursor.rowcount} rows of {table} that should end are not live")
+                        raise CorruptMetadata(
+                            f"{rows - cursor.rowcount} rows of {table} that should end are not live"
+                        )
             self._connection.commit()
             self._leave_pipeline()
         self._finish()
@@ -229,7 +238,7 @@ class PostgresSession(OpenTransaction):
                 self._finish()
 
     def _run(self, statement: str, params: Mapping[str, object]) -> psycopg.Cursor[Row]:
-        return self._connection.execute(self._database.statements[statement], params)  # pyright: ignore
+        return self._connection.execute(self._database.statements[statement], params)
 
     def _leave_pipeline(self) -> None:
         self._batch.__exit__(None, None, None)
@@ -241,7 +250,7 @@ class PostgresSession(OpenTransaction):
         self._database.give_back(self._connection)
 
     @contextmanager
-    def _running(self) -> Iterator[None]:
+    def _running(self) -> Generator[None, None, None]:
         self._check_open()
         with translated(self._database.url):
             yield
@@ -252,13 +261,18 @@ def _allocation(answer: Row | None) -> Allocation:
         raise CorruptMetadata("the sequences of the lake did not answer")
     snapshot, moment, catalog_ids, file_ids, next_catalog_id, next_file_id = answer
     return Allocation(
-        SnapshotId(snapshot), as_time(moment), tuple(catalog_ids), tuple(file_ids), next_catalog_id, next_file_id
+        SnapshotId(snapshot),
+        as_time(moment),
+        tuple(catalog_ids),
+        tuple(file_ids),
+        next_catalog_id,
+        next_file_id,
     )
 
 
-def _rewritten(text: str) -> str:
-    """`$name` becomes psycopg's `%(name)s`; done once, when the database is opened."""
-    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%"))
+def _rewritten(text: str) -> bytes:
+    """`$name` becomes psycopg's `%(name)s`; done once for each statement."""
+    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
 
 
 def _columns(columns: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
@@ -266,21 +280,17 @@ def _columns(columns: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _arrays(table: str, columns: tuple[str, ...]) -> list[str]:
-    return [f"%({column})s::{_ARRAYS[TABLES[table][column]]}" for column in columns]
+    return [f"${column}::{_ARRAYS[TABLES[table][column]]}" for column in columns]
 
 
 @cache
-def _insert(table: str, columns: tuple[str, ...]) -> str:
-    return insert_set(table, columns, _arrays(table, columns))
+def _insert(table: str, columns: tuple[str, ...]) -> bytes:
+    return _rewritten(insert_set(table, columns, _arrays(table, columns)))
 
 
 @cache
-def _end(table: str, keys: tuple[str, ...]) -> str:
-    return _rewritten_end(end_set(table, keys, _arrays(table, keys)))
-
-
-def _rewritten_end(text: str) -> str:
-    return _PARAMETER.sub(r"%(\1)s", text)
+def _end(table: str, keys: tuple[str, ...]) -> bytes:
+    return _rewritten(end_set(table, keys, _arrays(table, keys)))
 
 
 def _shown(conninfo: str, metadata_schema: str) -> str:
@@ -291,7 +301,7 @@ def _shown(conninfo: str, metadata_schema: str) -> str:
 
 
 @contextmanager
-def translated(url: str) -> Iterator[None]:
+def translated(url: str) -> Generator[None, None, None]:
     """Turn PostgreSQL's errors into ours, by their SQLSTATE."""
     try:
         yield

@@ -110,7 +110,9 @@ def catalogs(database: Database, at: SnapshotId) -> list[CatalogInfo]:
             as_time(created),
             None if expires is None else as_time(expires),
         )
-        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires in database.rows("catalogs_at", at=at)
+        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires in database.rows(
+            "catalogs_at", at=at
+        )
     ]
 
 
@@ -136,7 +138,7 @@ def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
 
 
 class CatalogState:
-    """The structure of a catalog at one schema version. Nothing in it changes, so what was read once is kept."""
+    """The structure of a catalog at one schema version. It never changes, so what was read once is kept."""
 
     def __init__(self, database: Database, head: Head) -> None:
         """Read nothing yet."""
@@ -155,7 +157,8 @@ class CatalogState:
     def table_list(self) -> list[TableInfo]:
         """Every table, for listings."""
         return [
-            TableInfo(schema, name, TableId(table), str(uuid)) for schema, name, table, uuid in self._rows("tables")
+            TableInfo(schema, name, TableId(table), str(uuid))
+            for schema, name, table, uuid in self._rows("tables")
         ]
 
     def table(self, table: TableId) -> Table | None:
@@ -227,7 +230,7 @@ class CatalogState:
     def column_tags(self, table: TableId) -> list[Tag]:
         """The tags of every column of a table."""
         return [
-            Tag(owner, key, value, ColumnId(column), _origin(source, begin))
+            Tag(owner, key, value, ColumnId(column), origin=_origin(source, begin))
             for source, begin, owner, key, value, column in self._rows("tags_of_columns", table=table)
         ]
 
@@ -236,7 +239,7 @@ class CatalogState:
         return _row_keys(self._rows("rows_of_object", object=object_id))
 
     def rows_in_schema(self, schema: SchemaId, *, but: Set[int]) -> dict[RowKey, Origin]:
-        """The stored rows that end when everything in a schema is dropped, `but` what belongs to some objects."""
+        """The stored rows that end when all in a schema is dropped, `but` what belongs to some objects."""
         return _row_keys(row for row in self._rows("rows_in_schema", schema=schema) if row[0] not in but)
 
     def after(self, head: Head, pairs: Sequence[tuple[Entity | None, Entity | None]]) -> CatalogState:
@@ -268,7 +271,9 @@ class CatalogState:
         self._tables[table] = _table(found[0], columns)
 
     def _rows(self, statement: str, **params: object) -> list[Row]:
-        return self._database.rows(statement, catalog=self.head.catalog_id, at=self.head.snapshot_id, **params)
+        return self._database.rows(
+            statement, catalog=self.head.catalog_id, at=self.head.snapshot_id, **params
+        )
 
 
 def _origin(source: int, begin: int) -> Origin:
@@ -323,5 +328,7 @@ def build_columns(rows: Iterable[Row]) -> tuple[Column, ...]:
 
     columns = tuple(build(row) for row in children.pop(None, ()))
     if children:
-        raise CorruptMetadata(f"fields {sorted(row[2] for rows in children.values() for row in rows)} have no parent")
+        raise CorruptMetadata(
+            f"fields {sorted(row[2] for rows in children.values() for row in rows)} have no parent"
+        )
     return columns

@@ -11,7 +11,9 @@ from forklake.model.entities import Column, Macro, Origin, Schema, Table, Tag, V
 from forklake.model.ids import MacroId, SchemaId, TableId, ViewId
 
 Renumber = Callable[[int], int]
-EntityName = Literal["schema", "table", "column", "view", "macro", "tag", "column_tag", "partition_info", "sort_info"]
+EntityName = Literal[
+    "schema", "table", "column", "view", "macro", "tag", "column_tag", "partition_info", "sort_info"
+]
 Entity = Schema | Table | View | Macro | Tag
 
 
@@ -27,31 +29,35 @@ class RowKey:
 
 @dataclass(frozen=True, slots=True)
 class StoredAs:
-    """Where rows of an entity live. `keys` maps the key columns of the table to the parts of a `RowKey`."""
+    """Where rows of an entity live. The key columns of the table hold these parts of a `RowKey`."""
 
     table: str
-    keys: Mapping[str, str]
+    keys: tuple[str, ...]
+    parts: tuple[str, ...]
     columns: tuple[str, ...] = ()
 
     def key_values(self, key: RowKey) -> tuple[Any, ...]:
         """The values of the key columns."""
-        return tuple(getattr(key, part) for part in self.keys.values())
+        return tuple(getattr(key, part) for part in self.parts)
 
 
 STORED: dict[EntityName, StoredAs] = {
     "schema": StoredAs(
         "ducklake_schema",
-        {"schema_id": "entity_id"},
+        ("schema_id",),
+        ("entity_id",),
         ("schema_id", "schema_uuid", "schema_name", "path", "path_is_relative"),
     ),
     "table": StoredAs(
         "ducklake_table",
-        {"table_id": "entity_id"},
+        ("table_id",),
+        ("entity_id",),
         ("table_id", "table_uuid", "schema_id", "table_name", "path", "path_is_relative"),
     ),
     "column": StoredAs(
         "ducklake_column",
-        {"table_id": "entity_id", "column_id": "sub_id"},
+        ("table_id", "column_id"),
+        ("entity_id", "sub_id"),
         (
             "table_id",
             "column_id",
@@ -68,18 +74,24 @@ STORED: dict[EntityName, StoredAs] = {
     ),
     "view": StoredAs(
         "ducklake_view",
-        {"view_id": "entity_id"},
+        ("view_id",),
+        ("entity_id",),
         ("view_id", "view_uuid", "schema_id", "view_name", "sql", "dialect", "column_aliases"),
     ),
-    "macro": StoredAs("ducklake_macro", {"macro_id": "entity_id"}, ("macro_id", "schema_id", "macro_name")),
-    "tag": StoredAs("ducklake_tag", {"object_id": "entity_id", "key": "sub_key"}, ("object_id", "key", "value")),
+    "macro": StoredAs(
+        "ducklake_macro", ("macro_id",), ("entity_id",), ("macro_id", "schema_id", "macro_name")
+    ),
+    "tag": StoredAs(
+        "ducklake_tag", ("object_id", "key"), ("entity_id", "sub_key"), ("object_id", "key", "value")
+    ),
     "column_tag": StoredAs(
         "ducklake_column_tag",
-        {"table_id": "entity_id", "column_id": "sub_id", "key": "sub_key"},
+        ("table_id", "column_id", "key"),
+        ("entity_id", "sub_id", "sub_key"),
         ("table_id", "column_id", "key", "value"),
     ),
-    "partition_info": StoredAs("ducklake_partition_info", {"partition_id": "entity_id"}),
-    "sort_info": StoredAs("ducklake_sort_info", {"sort_id": "entity_id"}),
+    "partition_info": StoredAs("ducklake_partition_info", ("partition_id",), ("entity_id",)),
+    "sort_info": StoredAs("ducklake_sort_info", ("sort_id",), ("entity_id",)),
 }
 
 
@@ -94,12 +106,22 @@ def rows_of(entity: Entity) -> dict[RowKey, tuple[Any, ...]]:
             return {RowKey("table", entity.id): values} | dict(_column_rows(entity))
         case View():
             aliases = json.dumps(entity.column_aliases, ensure_ascii=False) if entity.column_aliases else ""
-            values = (entity.id, entity.uuid, entity.schema_id, entity.name, entity.sql, entity.dialect, aliases)
+            values = (
+                entity.id,
+                entity.uuid,
+                entity.schema_id,
+                entity.name,
+                entity.sql,
+                entity.dialect,
+                aliases,
+            )
             return {RowKey("view", entity.id): values}
         case Macro():
             return {RowKey("macro", entity.id): (entity.id, entity.schema_id, entity.name)}
         case Tag(column_id=None):
-            return {RowKey("tag", entity.object_id, 0, entity.key): (entity.object_id, entity.key, entity.value)}
+            return {
+                RowKey("tag", entity.object_id, 0, entity.key): (entity.object_id, entity.key, entity.value)
+            }
         case Tag(column_id=column):
             values = (entity.object_id, column, entity.key, entity.value)
             return {RowKey("column_tag", entity.object_id, column or 0, entity.key): values}
@@ -126,8 +148,9 @@ def _column_values(column: Column) -> tuple[Any, ...]:
     )
 
 
-MACRO_IMPL_COLUMNS = ("macro_id", "impl_id", "dialect", "sql", "type")
+MACRO_IMPL_COLUMNS = ("catalog_id", "macro_id", "impl_id", "dialect", "sql", "type")
 MACRO_PARAMETER_COLUMNS = (
+    "catalog_id",
     "macro_id",
     "impl_id",
     "column_id",
@@ -140,7 +163,10 @@ MACRO_PARAMETER_COLUMNS = (
 
 def macro_impl_rows(macro: Macro) -> list[tuple[Any, ...]]:
     """The overloads of a new macro; they never change afterwards."""
-    return [(macro.id, place, impl.dialect, impl.sql, impl.kind) for place, impl in enumerate(macro.implementations)]
+    return [
+        (macro.id, place, impl.dialect, impl.sql, impl.kind)
+        for place, impl in enumerate(macro.implementations)
+    ]
 
 
 def macro_parameter_rows(macro: Macro) -> list[tuple[Any, ...]]:
@@ -167,8 +193,6 @@ def renumbered(entity: Entity, ids: Renumber) -> Entity:
             return replace(entity, object_id=ids(entity.object_id))
 
 
-
-
 def origins_of(entity: Entity) -> dict[RowKey, Origin]:
     """Where the stored rows of an entity live; rows that are not stored yet are left out."""
     match entity:
@@ -181,7 +205,7 @@ def origins_of(entity: Entity) -> dict[RowKey, Origin]:
 
 
 def stamped(entity: Entity, kept: Mapping[RowKey, Origin], fresh: Origin) -> Entity:
-    """The entity as it is stored after a commit: rows that changed live in the new snapshot, others where they were."""
+    """The entity as it is stored after a commit: only rows that changed live in the new snapshot."""
     if not isinstance(entity, Table):
         (key,) = rows_of(entity)
         return replace(entity, origin=kept.get(key, fresh))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -38,7 +38,9 @@ class SqliteDatabase:
         if create:
             _make_folder(path)
         elif not path.exists():
-            raise MetadataNotFound(f"there is no file {path}: create the lake with `forklake init` or create=True")
+            raise MetadataNotFound(
+                f"there is no file {path}: create the lake with `forklake init` or create=True"
+            )
         self.statements = statements(self.dialect)
         self.read_only = path.exists() and not os.access(path, os.W_OK)
         self._pool = ConnectionPool(self._connect)
@@ -75,7 +77,7 @@ class SqliteDatabase:
     def _connect(self) -> sqlite3.Connection:
         mode = "rwc"
         if self.read_only:
-            # Without a log beside it, a file in a folder that is read-only too can only be opened as unchanging.
+            # Without a log beside it, a file in a read-only folder can only be opened as unchanging.
             unchanging = not self.path.with_name(self.path.name + "-wal").exists()
             mode = "ro&immutable=1" if unchanging else "ro"
         with translated(self.path):
@@ -93,7 +95,7 @@ class SqliteDatabase:
             return connection
 
     @contextmanager
-    def _borrow(self) -> Iterator[sqlite3.Connection]:
+    def _borrow(self) -> Generator[sqlite3.Connection, None, None]:
         with translated(self.path), self._pool.connection() as connection:
             yield connection
 
@@ -139,7 +141,9 @@ class SqliteSession(TableCounters, OpenTransaction):
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Add rows to a table."""
         with self._running():
-            self._connection.executemany(insert_row(table, tuple(columns)), [tuple(map(_adapted, row)) for row in rows])
+            self._connection.executemany(
+                insert_row(table, tuple(columns)), [tuple(map(_adapted, row)) for row in rows]
+            )
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
@@ -170,7 +174,7 @@ class SqliteSession(TableCounters, OpenTransaction):
         self._database.lock.release()
 
     @contextmanager
-    def _running(self) -> Iterator[None]:
+    def _running(self) -> Generator[None, None, None]:
         self._check_open()
         with translated(self._database.path):
             yield
@@ -192,7 +196,7 @@ def _stored(params: Mapping[str, object]) -> dict[str, object]:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Generator[None, None, None]:
     """Turn SQLite's errors into ours, by their codes."""
     try:
         yield
@@ -206,7 +210,9 @@ def _error(path: Path, error: sqlite3.Error) -> ForklakeError:
     # The primary code is in the low byte.
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return StoreBusy(f"another process has been writing to {path} for {WAIT_SECONDS:.0f} seconds: try again")
+            return StoreBusy(
+                f"another process has been writing to {path} for {WAIT_SECONDS:.0f} seconds: try again"
+            )
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return ReadOnlyStore(f"{path} is read-only: ask for write permission on the file and its folder")
         case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:

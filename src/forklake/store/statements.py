@@ -24,7 +24,7 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
     """Every statement as one backend runs it, by name."""
     found: dict[str, str] = {}
     for file in (*_COMMON, f"read.{dialect}.sql", f"write.{dialect}.sql"):
-        source = files(__package__).joinpath("sql", file)
+        source = files("forklake.store").joinpath("sql", file)
         if source.is_file():
             found.update(parse(source.read_text(encoding="utf-8")))
     return found
@@ -42,7 +42,7 @@ def parse(text: str) -> dict[str, str]:
 @cache
 def schema_script(dialect: Dialect) -> str:
     """What creates an empty lake in the current schema of a database."""
-    text = files(__package__).joinpath("sql", f"{dialect}.sql").read_text(encoding="utf-8")
+    text = files("forklake.store").joinpath("sql", f"{dialect}.sql").read_text(encoding="utf-8")
     match = _BODY.search(text)
     if match is None:
         raise AssertionError(f"{dialect}.sql has lost its forklake:body marks")

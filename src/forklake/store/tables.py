@@ -1,4 +1,4 @@
-"""The columns of every metadata table, as the three schema files have them, and the set-based writes on them."""
+"""The columns of every metadata table, as the schema files have them, and set-based writes on them."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ def insert_row(table: str, columns: tuple[str, ...]) -> str:
 
 
 def insert_set(table: str, columns: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
-    """An INSERT of many rows, given one array for each column as SQL text, and where those texts come from."""
+    """An INSERT of many rows, given one array for each column as SQL text, and their source."""
     _check(table, columns)
     unnested = ", ".join(f"unnest({value})" for value in values)
     return " ".join(("INSERT INTO", table, _listed(columns), "SELECT", unnested, source))
@@ -346,7 +346,9 @@ def end_row(table: str, keys: tuple[str, ...]) -> str:
     """An UPDATE that ends one live row; parameters: the end, the catalog, the keys."""
     _check(table, keys)
     named = " AND ".join(f"{key} = ?" for key in keys)
-    return " ".join(("UPDATE", table, "SET end_snapshot = ? WHERE catalog_id = ? AND end_snapshot IS NULL AND", named))
+    return " ".join(
+        ("UPDATE", table, "SET end_snapshot = ? WHERE catalog_id = ? AND end_snapshot IS NULL AND", named)
+    )
 
 
 def end_set(table: str, keys: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
