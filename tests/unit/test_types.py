@@ -131,7 +131,8 @@ def test_a_type_is_read_from_its_spelling(text: str, type: DataType) -> None:
         "DECIMAL(1e1)", "DECIMAL(a,b)", "DECIMAL()", "DECIMAL(10", "DECIMAL(99999999999999999999)",
         "DECIMAL(\uff11)", "TIMESTAMP(3)", "INT(4)", "JSON(x)", "INT[3]", "INT[x]", "'INT'", '"INT"',
         "$$INT$$", "E'INT'", '"unterminated', "int\0", "\ud800", "INT[]" + "[]" * MAX_DEPTH,
-        "STRUCT(a " * 2_000, "ARRAY<" * 2_000, "(" * 10_000, "now()", "1", "a.b",
+        "STRUCT(a " * 2_000, "ARRAY<" * 2_000, "MAP(INT, " * 2_000, "MAP(" * 2_000, "(" * 10_000, "now()",
+        "1", "a.b",
     ],
 )  # fmt: skip
 def test_text_that_is_no_type_is_refused_with_a_hint(text: str) -> None:

@@ -1,0 +1,108 @@
+"""The program: its commands, its global options, and what becomes of errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import forklake
+from forklake.cli import commands
+from forklake.cli.demo import demo
+from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
+from forklake.cli.render import Output, literal
+from forklake.errors import ForklakeError
+
+REFUSED = 1
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+class Program(TyperGroup):
+    """The group of commands. An error that has a message for the user becomes one line on stderr."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _forget_stdout()
+            raise typer.Exit(PIPE_CLOSED) from None
+        except OSError as error:
+            _forget_stdout()
+            raise _refusal(str(error), REFUSED) from error
+        except ForklakeError as error:
+            raise _refusal(str(error), REFUSED) from error
+        except KeyboardInterrupt as error:
+            raise _refusal("interrupted", INTERRUPTED) from error
+
+
+def _refusal(message: str, code: int) -> typer.Exit:
+    line = " ".join(part.strip() for part in message.splitlines())
+    typer.echo(f"forklake: {literal(line)}", err=True)
+    return typer.Exit(code)
+
+
+def _forget_stdout() -> None:
+    """Send what is still buffered nowhere, or the interpreter would complain on its way out."""
+    with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+# Errors of our own making are bugs: a plain traceback is what a report needs.
+app = typer.Typer(
+    name="forklake",
+    cls=Program,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"forklake {forklake.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    context: typer.Context,
+    lake: LakeOption = None,
+    catalog: CatalogOption = None,
+    json: JsonOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A lakehouse whose catalogs fork in constant time."""
+    context.obj = Settings(lake, catalog, Output.JSON if json else Output.TEXT)
+
+
+# Nothing is imported late: `import forklake`, which precedes any module of its own, has loaded it all already.
+COMMANDS: tuple[Callable[..., None], ...] = (
+    commands.init,
+    commands.create,
+    commands.catalogs,
+    commands.drop,
+    commands.tables,
+    commands.describe,
+    commands.snapshots,
+    demo,
+)
+for command in COMMANDS:
+    app.command()(with_settings(command))
+
+
+def main() -> None:
+    """Run the program on the arguments of the process, and exit."""
+    app()

@@ -1,0 +1,147 @@
+"""`forklake demo`: a lake of its own, the story told on it, and everything put away again."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+from rich.text import Text
+
+from forklake.cli.options import Settings
+from forklake.cli.render import Output, literal, render, terminal
+from forklake.cli.story import STEPS, Step
+from forklake.errors import InvalidArgument
+from forklake.lake import Lake, init
+from forklake.localpg import LocalPostgres
+from forklake.model.snapshots import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class StepTold:
+    """What a step found to be true, and how long it took."""
+
+    title: str
+    milliseconds: float
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoryTold:
+    """The whole run."""
+
+    lake: str
+    steps: tuple[StepTold, ...]
+    snapshots: tuple[Snapshot, ...]
+    kept: str | None
+
+
+def demo(
+    settings: Settings,
+    postgres: Annotated[
+        bool, typer.Option("--postgres", help="Use a real PostgreSQL server, started for the demo only.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the lake, to look around in it.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Where to make the lake: an empty folder, or one to be made."),
+    ] = None,
+) -> None:
+    """Show what forklake does, on a new lake of the demo's own. It checks everything that it says."""
+    with _place(folder, keep=keep) as place, ExitStack() as stack:
+        told: list[StepTold] = []
+        begun = time.perf_counter()
+        if postgres:
+            # A server that is to be looked at later keeps its data in the folder; otherwise it finds its own.
+            server = stack.enter_context(LocalPostgres(place / "postgres" if keep else None))
+            url, kind = server.url, "a real PostgreSQL server"
+        else:
+            url, kind = f"sqlite:///{quote(str(place / 'lake.db'))}", "SQLite"
+        lake = stack.enter_context(init(url, data_path=place / "files"))
+        told.append(StepTold(f"A lake on {kind}", _milliseconds_since(begun), (url,)))
+        _tell(told[0], 1, settings.output)
+        for number, step in enumerate(STEPS, start=2):
+            told.append(_run(step, lake))
+            _tell(told[-1], number, settings.output)
+        story = StoryTold(url, tuple(told), tuple(lake.snapshots()), str(place) if keep else None)
+        _tell_end(story, _milliseconds_since(begun), postgres=postgres, output=settings.output)
+
+
+@contextmanager
+def _place(folder: Path | None, *, keep: bool) -> Generator[Path]:
+    """A folder for the demo, as empty afterwards as it was before."""
+    made = folder is None or not folder.exists()
+    if folder is None:
+        place = Path(tempfile.mkdtemp(prefix="forklake-demo-"))
+        # Root cannot run PostgreSQL, and whoever runs it has to get in.
+        place.chmod(0o755)
+    else:
+        place = folder.absolute()
+        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+            raise InvalidArgument(f"{place} is not an empty folder: name another, or one that does not exist")
+        place.mkdir(parents=True, exist_ok=True)
+    try:
+        yield place
+    finally:
+        if not keep:
+            _clear(place, folder_too=made)
+
+
+def _clear(place: Path, *, folder_too: bool) -> None:
+    if folder_too:
+        shutil.rmtree(place)
+        return
+    for entry in place.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _run(step: Step, lake: Lake) -> StepTold:
+    begun = time.perf_counter()
+    said = tuple(step.run(lake))
+    return StepTold(step.title, _milliseconds_since(begun), said)
+
+
+def _milliseconds_since(begun: float) -> float:
+    return round(1000 * (time.perf_counter() - begun), 1)
+
+
+def _tell(step: StepTold, number: int, output: Output) -> None:
+    if output is Output.JSON:
+        return
+    console = terminal()
+    title = Text(f"{number}. {step.title}", style="bold").append(
+        f"  {step.milliseconds:.0f} ms", style="not bold dim"
+    )
+    console.print(title, soft_wrap=True)
+    for line in step.said:
+        console.print(Text(f"   {literal(line)}"), soft_wrap=True)
+    console.print()
+
+
+def _tell_end(story: StoryTold, milliseconds: float, *, postgres: bool, output: Output) -> None:
+    if output is Output.JSON:
+        render(story, output)
+        return
+    console = terminal()
+    render(story.snapshots, output, last="changes")
+    console.print()
+    console.print(f"All of it was checked, in {milliseconds / 1000:.1f} seconds.", soft_wrap=True)
+    if story.kept is None:
+        return
+    if postgres:
+        data = Path(story.kept) / "postgres"
+        hint = f"start a server on it with forklake.localpg.LocalPostgres(Path({str(data)!r}))"
+    else:
+        hint = f"look around with forklake --lake {shlex.quote(story.lake)} catalogs"
+    console.print(Text(f"Kept in {story.kept}: {literal(hint)}"), soft_wrap=True)

@@ -1,0 +1,119 @@
+"""The options that every command takes, before its name or after it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from forklake.catalog import Catalog
+from forklake.cli.render import Output
+from forklake.errors import InvalidArgument
+from forklake.lake import Lake, connect
+from forklake.store.read import Moment
+
+GLOBAL_PANEL = "Global options"
+_LAST_SNAPSHOT = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the global options and their environment variables say."""
+
+    lake: str | None = None
+    catalog: str | None = None
+    output: Output = Output.TEXT
+
+    @property
+    def url(self) -> str:
+        """The address of the lake."""
+        if not self.lake:
+            raise InvalidArgument("no lake was named: pass --lake URL or set FORKLAKE_LAKE")
+        return self.lake
+
+    def connect(self) -> Lake:
+        """Open the lake."""
+        return connect(self.url)
+
+    def find_catalog(self, lake: Lake, at: Moment | None = None) -> Catalog:
+        """The catalog that was named, now or as it was."""
+        if not self.catalog:
+            raise InvalidArgument("no catalog was named: pass --catalog NAME or set FORKLAKE_CATALOG")
+        return lake.catalog(self.catalog, at=at)
+
+
+def moment(text: str) -> Moment:
+    """Read the number of a snapshot, or a time."""
+    if text.isdecimal():
+        if len(text) > len(str(_LAST_SNAPSHOT)) or int(text) > _LAST_SNAPSHOT:
+            raise typer.BadParameter("it is larger than the number of any snapshot")
+        return int(text)
+    try:
+        # A time without a zone is local; one that no calendar holds in UTC is refused here.
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError, OSError):
+        raise typer.BadParameter(
+            f"{text!r} is neither the number of a snapshot nor a time such as 2025-01-31T12:00:00+00:00"
+        ) from None
+
+
+At = Annotated[
+    Any,
+    typer.Option(
+        parser=moment,
+        metavar="SNAPSHOT|TIME",
+        help="Look at the past: a snapshot by its number, or an ISO 8601 time, local unless it names a zone.",
+    ),
+]
+
+_LAKE: dict[str, Any] = {
+    "metavar": "URL",
+    "help": "The lake: sqlite:///lake.db, duckdb:///lake.duckdb or postgresql://user@host:5432/db.",
+}
+_CATALOG: dict[str, Any] = {"metavar": "NAME", "help": "The catalog to work on."}
+_JSON: dict[str, Any] = {"help": "Print one JSON document instead of text."}
+
+LakeOption = Annotated[str | None, typer.Option("--lake", envvar="FORKLAKE_LAKE", **_LAKE)]
+CatalogOption = Annotated[str | None, typer.Option("--catalog", envvar="FORKLAKE_CATALOG", **_CATALOG)]
+JsonOption = Annotated[bool, typer.Option("--json", **_JSON)]
+
+# After a command's name the environment is not asked again: it would win over an option before the name.
+_AGAIN: dict[str, Any] = {"show_default": False, "rich_help_panel": GLOBAL_PANEL}
+_REPEATED = (
+    ("lake", Annotated[str | None, typer.Option("--lake", **_LAKE, **_AGAIN)], None),
+    ("catalog", Annotated[str | None, typer.Option("--catalog", **_CATALOG, **_AGAIN)], None),
+    ("json", Annotated[bool, typer.Option("--json", **_JSON, **_AGAIN)], False),
+)
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn a function of settings and options into a command that takes the global options too."""
+
+    @functools.wraps(command)
+    def run(context: typer.Context, lake: str | None, catalog: str | None, json: bool, **given: Any) -> None:
+        settings: Settings = context.obj
+        settings = Settings(
+            settings.lake if lake is None else lake,
+            settings.catalog if catalog is None else catalog,
+            Output.JSON if json else settings.output,
+        )
+        command(settings, **given)
+
+    _, *own = inspect.signature(command, eval_str=True).parameters.values()
+    parameters = [
+        inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
+        *(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+            for name, annotation, default in _REPEATED
+        ),
+    ]
+    # Typer reads the signature to learn what a command takes.
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

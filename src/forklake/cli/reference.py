@@ -1,0 +1,95 @@
+"""The reference in docs/cli.md, made from the program: `python -m forklake.cli.reference > docs/cli.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperGroup, TyperOption
+
+from forklake.cli.app import app
+from forklake.cli.commands import CatalogCreated, CatalogDropped, LakeCreated
+from forklake.cli.demo import StoryTold
+from forklake.cli.describe import TableDescription
+from forklake.cli.options import GLOBAL_PANEL
+from forklake.model.entities import CatalogInfo, TableInfo
+from forklake.model.snapshots import Snapshot
+
+_HEAD = """\
+# The command line
+
+Made by `python -m forklake.cli.reference > docs/cli.md`; a test fails when it is stale.
+
+```text
+forklake [--lake URL] [--catalog NAME] [--json] COMMAND
+```
+"""
+
+_RULES = """\
+The global options may stand before the command or after it; after it they count more.
+
+- **Text** is for people: what is not set is left out, and a control character in a comment or message is
+  written as an escape such as `\\x1b`. On a terminal long cells are folded; in a pipe every row is one line,
+  however long.
+- **JSON** (`--json`) is for programs: one document in plain ASCII, with the same data under stable keys, and
+  times in ISO 8601. What is not set is `null`.
+- **Exit codes**: 0 done; 1 refused, with one line on stderr that says why and what to do; 2 wrong usage;
+  130 interrupted; 141 when whoever read the output stopped reading.
+"""
+
+RESULTS: dict[str, tuple[str, type[Any]]] = {
+    "init": ("an object", LakeCreated),
+    "create": ("an object", CatalogCreated),
+    "catalogs": ("a list of objects", CatalogInfo),
+    "drop": ("an object", CatalogDropped),
+    "tables": ("a list of objects", TableInfo),
+    "describe": ("an object", TableDescription),
+    "snapshots": ("a list of objects", Snapshot),
+    "demo": ("an object", StoryTold),
+}
+"""What each command prints as JSON."""
+
+
+def reference() -> str:
+    """The whole page."""
+    command = typer.main.get_command(app)
+    if not isinstance(command, TyperGroup):
+        raise TypeError("the program has several commands, so it is a group")
+    sections = [_section(name, inner) for name, inner in command.commands.items()]
+    return "\n".join([_HEAD, _table(command.params), _RULES, *sections])
+
+
+def _section(name: str, command: Any) -> str:
+    own = [param for param in command.params if param.rich_help_panel != GLOBAL_PANEL]
+    return "\n".join([f"## `{name}`\n", f"{command.help}\n", *_usage(name, own), _json(name)])
+
+
+def _usage(name: str, params: list[TyperArgument | TyperOption]) -> Iterator[str]:
+    arguments = [param.metavar or "" for param in params if isinstance(param, TyperArgument)]
+    options = ["[OPTIONS]"] if len(params) > len(arguments) else []
+    yield f"```text\n{' '.join(['forklake', name, *arguments, *options])}\n```\n"
+    if params:
+        yield _table(params)
+
+
+def _table(params: Iterable[Any]) -> str:
+    return "\n".join(["| | |", "|---|---|", *map(_line, params)]) + "\n"
+
+
+def _line(param: TyperArgument | TyperOption) -> str:
+    names = [] if isinstance(param, TyperArgument) else param.opts
+    name = " ".join([*names, *filter(None, [param.metavar])])
+    variable = f" `{param.envvar}` stands in for it." if param.envvar else ""
+    shown = [text.replace("|", "\\|") for text in (f"`{name}`", f"{param.help}{variable}")]
+    return f"| {' | '.join(shown)} |"
+
+
+def _json(name: str) -> str:
+    form, kind = RESULTS[name]
+    return f"JSON: {form} with {', '.join(f'`{field.name}`' for field in fields(kind))}.\n"
+
+
+if __name__ == "__main__":
+    typer.echo(reference(), nl=False)
