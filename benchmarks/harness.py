@@ -22,7 +22,8 @@ Change = Callable[[], None]
 _OPEN_SECONDS = 120.0
 _OVERRUN_SECONDS = 90.0
 _LEAD_SECONDS = 0.2
-_WARM_UP = 6
+_WARM_UP_COMMITS = 20
+_WARM_UP_SECONDS = 2.0
 
 
 class Writer(Protocol):
@@ -50,8 +51,8 @@ class Tally:
     """Commits that finished inside the counted part."""
     total: int
     """All commits, also those before and after it."""
-    failed: int
     errors: Counter[str]
+    """Failed commits by what they said, those of the warm-up included."""
     latency: float
     """Median seconds of a commit."""
     cpu: float
@@ -139,42 +140,53 @@ def _serve(pipe: Connection[Any, Any]) -> None:
             writer: Writer = pipe.recv()
             try:
                 with writer.open() as change:
-                    for _ in range(_WARM_UP):
-                        change()
+                    run = _Run(change)
+                    run.warm_up()
                     pipe.send(True)
-                    tally = _write(change, pipe.recv())
+                    tally = run.write(pipe.recv())
                 pipe.send(tally)
-            except (EOFError, OSError):
+            except (EOFError, BrokenPipeError):
                 raise
             except Exception:  # noqa: BLE001 - whatever it was, the parent shows it
                 pipe.send(traceback.format_exc())
 
 
-def _write(change: Change, window: Window) -> Tally:
-    time.sleep(max(0.0, window.start - time.monotonic()))
-    done = total = failed = 0
-    errors: Counter[str] = Counter()
-    latencies: list[float] = []
-    cpu = time.process_time()
-    began = time.monotonic()
-    while began < window.end:
-        try:
-            change()
-        except Exception as error:  # noqa: BLE001 - a failed commit is a result
-            failed += 1
-            errors[_summary(error)] += 1
+class _Run:
+    """One writer's commits, counted."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._errors: Counter[str] = Counter()
+
+    def warm_up(self) -> None:
+        """Fill caches and prepare statements."""
+        end = time.monotonic() + _WARM_UP_SECONDS
+        for _ in range(_WARM_UP_COMMITS):
+            if time.monotonic() < end:
+                self._commit()
+
+    def write(self, window: Window) -> Tally:
+        """Commit one after the other until the window closes."""
+        time.sleep(max(0.0, window.start - time.monotonic()))
+        total = 0
+        latencies: list[float] = []
+        cpu = time.process_time()
+        began = time.monotonic()
+        while began < window.end:
+            stands = self._commit()
             now = time.monotonic()
-        else:
-            now = time.monotonic()
-            total += 1
-            if window.counted <= now < window.end:
-                done += 1
+            total += stands
+            if stands and window.counted <= now < window.end:
                 latencies.append(now - began)
-        began = now
-    used = time.process_time() - cpu
-    median = statistics.median(latencies) if latencies else 0.0
-    return Tally(done, total, failed, errors, median, used / max(total, 1))
+            began = now
+        used = time.process_time() - cpu
+        median = statistics.median(latencies) if latencies else 0.0
+        return Tally(len(latencies), total, self._errors, median, used / max(total, 1))
 
-
-def _summary(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:160]}"
+    def _commit(self) -> bool:
+        try:
+            self._change()
+        except Exception as error:  # noqa: BLE001 - a failed commit is a result
+            self._errors[f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:160]}"] += 1
+            return False
+        return True

@@ -88,7 +88,7 @@ def program(
     context.obj = Settings(lake, catalog, Output.JSON if json else Output.TEXT)
 
 
-# Nothing is imported late: `import forklake`, which precedes any module of its own, has loaded it all already.
+# Nothing is imported late: `forklake/__init__.py`, which runs before any of this, has loaded it all already.
 COMMANDS: tuple[Callable[..., None], ...] = (
     commands.init,
     commands.create,

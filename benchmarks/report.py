@@ -1,0 +1,37 @@
+"""Figures as plain text, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Row = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something that should hold, with what was found."""
+
+    met: bool | None
+    """None if the figures that it needs were not measured."""
+    what: str
+    found: str
+
+
+def table(heading: Row, rows: Iterable[Row]) -> str:
+    """Columns side by side; the first is text and the others are numbers."""
+    lines = [heading, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(heading))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def verdicts(targets: Iterable[Target]) -> str:
+    """One line for each target."""
+    words = {True: "PASS", False: "FAIL", None: "----"}
+    return "\n".join(f"{words[target.met]}  {target.what}: {target.found}" for target in targets)

@@ -1,0 +1,220 @@
+"""Transactions: many changes, one snapshot; rolled back unless committed; rebased when they commute (C5, C6, C7)."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+import forklake
+from forklake.errors import CommitConflict, TransactionClosed
+
+
+def test_many_changes_are_one_snapshot_and_reads_inside_see_them(lake, catalog: forklake.Catalog) -> None:
+    before = len(lake.snapshots())
+    with catalog.transaction(author="me") as tx:
+        tx.create_schema("s")
+        table = tx.create_table("s.t", "id INT")
+        table.add_column("name", "varchar")
+        tx.create_view("s.v", "SELECT 1")
+        tx.create_macro("s.m", ["x"], "x")
+        tx.comment("table", "s.t", "inside")
+        assert [(info.schema, info.name) for info in tx.tables()] == [("s", "t")]
+        assert [column.name for column in tx.table("s.t").columns] == ["id", "name"]
+        assert [view.name for view in tx.views()] == ["v"]
+        assert [macro.name for macro in tx.macros()] == ["m"]
+        assert tx.tags("table", "s.t") == {"comment": "inside"}
+        assert catalog.tables() == []
+        assert table.id < 0
+    assert len(lake.snapshots()) == before + 1
+    assert tx.snapshot == catalog.snapshot
+    assert [column.name for column in catalog.table("s.t").columns] == ["id", "name"]
+    assert catalog.tags("table", "s.t") == {"comment": "inside"}
+
+
+def test_an_exception_rolls_back_everything(lake, catalog: forklake.Catalog, raw) -> None:
+    before = lake.snapshots()
+    with pytest.raises(ZeroDivisionError), catalog.transaction() as tx:
+        tx.create_table("t", "id INT")
+        raise ZeroDivisionError
+    assert lake.snapshots() == before
+    assert raw("SELECT count(*) FROM ducklake_table")[0][0] == 0
+    with pytest.raises(TransactionClosed, match="rolled back"):
+        tx.tables()
+
+
+def test_a_transaction_without_commit_leaves_nothing(lake, catalog: forklake.Catalog) -> None:
+    before = lake.snapshots()
+    forgotten = catalog.transaction()
+    forgotten.create_table("t", "id INT")
+    del forgotten
+    gc.collect()
+    ended = catalog.transaction()
+    ended.create_table("t", "id INT")
+    ended.rollback()
+    with catalog.transaction() as inside:
+        inside.create_table("t", "id INT")
+        inside.rollback()
+    assert lake.snapshots() == before
+    assert catalog.tables() == []
+
+
+def test_a_transaction_ends_once(lake, catalog: forklake.Catalog) -> None:
+    tx = catalog.transaction()
+    table = tx.create_table("t", "id INT")
+    snapshot = tx.commit()
+    assert snapshot == tx.snapshot == catalog.snapshot
+    before = lake.snapshots()
+    for use in (
+        tx.commit,
+        tx.rollback,
+        tx.tables,
+        lambda: tx.create_schema("s"),
+        lambda: tx.table("t"),
+        lambda: table.add_column("c", "int"),
+        lambda: table.name,
+        tx.__enter__,
+    ):
+        with pytest.raises(TransactionClosed, match="this transaction was committed: begin a new one"):
+            use()
+    assert lake.snapshots() == before
+    with catalog.transaction() as block:
+        block.create_schema("s")
+        block.commit()
+    assert len(lake.snapshots()) == len(before) + 1
+
+
+def test_a_refused_commit_cannot_be_tried_again(catalog: forklake.Catalog) -> None:
+    mine, theirs = catalog.transaction(), catalog.transaction()
+    mine.create_table("t", "a INT")
+    theirs.create_table("t", "b INT")
+    theirs.commit()
+    with pytest.raises(CommitConflict) as refusal:
+        mine.commit()
+    assert '"t" was created in snapshot 2' in str(refusal.value)
+    assert "refresh and run it again" in str(refusal.value)
+    with pytest.raises(TransactionClosed, match="refused"):
+        mine.commit()
+    assert [column.name for column in catalog.table("t").columns] == ["b"]
+
+
+def test_a_transaction_reads_the_catalog_as_it_was_when_it_began(catalog: forklake.Catalog) -> None:
+    table = catalog.create_table("t", "a INT")
+    tx = catalog.transaction()
+    table.add_column("b", "int")
+    catalog.create_table("u", "a INT")
+    assert [info.name for info in tx.tables()] == ["t"]
+    assert [column.name for column in tx.table("t").columns] == ["a"]
+
+
+def test_commuting_transactions_are_rebased(lake, catalog: forklake.Catalog) -> None:
+    for name in ("a", "b", "c"):
+        catalog.create_table(name, "id INT")
+    open_ones = [catalog.transaction() for _ in range(5)]
+    open_ones[0].table("a").add_column("x", "int")
+    open_ones[1].table("b").rename("bb")
+    open_ones[2].drop_table("c")
+    open_ones[3].create_table("d", "id INT")
+    open_ones[4].comment("table", "a", "hello")
+    numbers = [tx.commit() for tx in open_ones]
+    assert numbers == sorted(numbers)
+    assert [info.name for info in catalog.tables()] == ["a", "bb", "d"]
+    assert [column.name for column in catalog.table("a").columns] == ["id", "x"]
+    assert catalog.tags("table", "a") == {"comment": "hello"}
+    versions = [snapshot.schema_version for snapshot in catalog.snapshots()]
+    assert versions == list(range(len(versions)))
+
+
+def test_a_conflict_carries_what_collided_as_values(catalog: forklake.Catalog) -> None:
+    table = catalog.create_table("users", "id INT")
+    mine = catalog.transaction()
+    mine.table("users").add_column("mine", "int")
+    table.add_column("theirs", "int")
+    with pytest.raises(CommitConflict) as refusal:
+        mine.commit()
+    (conflict,) = refusal.value.conflicts
+    assert (conflict.ours.verb, conflict.theirs.verb) == ("alter_table", "alter_table")
+    assert conflict.theirs.name == "users"
+    assert conflict.theirs.object_id == table.id
+    assert conflict.snapshot == catalog.snapshot
+
+
+def test_a_commit_that_said_nothing_of_itself_conflicts_with_everything(catalog: forklake.Catalog, raw) -> None:
+    tx = catalog.transaction()
+    tx.create_table("t", "id INT")
+    catalog.create_schema("elsewhere")
+    raw(f"UPDATE ducklake_snapshot_changes SET footprint = NULL WHERE snapshot_id = {catalog.snapshot}")
+    with pytest.raises(CommitConflict, match="another program"):
+        tx.commit()
+
+
+def test_names_pass_from_one_table_to_another_in_one_commit(catalog: forklake.Catalog) -> None:
+    first, second = catalog.create_table("a", "x INT"), catalog.create_table("b", "y INT")
+    with catalog.transaction() as tx:
+        tx.table("a").rename("tmp")
+        tx.table("b").rename("a")
+        tx.table("tmp").rename("b")
+    assert (first.name, second.name) == ("b", "a")
+    with catalog.transaction() as tx:
+        tx.drop_table("a")
+        tx.create_table("a", "z INT")
+        tx.create_schema("s")
+        tx.drop_schema("s")
+    assert [column.name for column in catalog.table("a").columns] == ["z"]
+
+
+def test_catalogs_do_not_conflict_with_each_other(lake: forklake.Lake) -> None:
+    first, second = lake.create_catalog("a"), lake.create_catalog("b")
+    mine, theirs = first.transaction(), second.transaction()
+    mine.create_table("t", "id INT")
+    theirs.create_table("t", "id INT")
+    theirs.commit()
+    mine.commit()
+    assert [table.name for table in first.tables()] == [table.name for table in second.tables()] == ["t"]
+    assert first.tables()[0].id != second.tables()[0].id
+
+
+def test_threads_commit_to_one_catalog_and_none_is_lost(lake, catalog: forklake.Catalog, in_threads) -> None:
+    def work(number: int) -> list[int]:
+        snapshots = []
+        for step in range(4):
+            with catalog.transaction() as tx:
+                tx.create_table(f"t_{number}_{step}", "id INT")
+            snapshots.append(tx.snapshot)
+        return snapshots
+
+    done = in_threads(*[lambda n=n: work(n) for n in range(12)], seconds=120)
+    assert len(catalog.tables()) == 48
+    numbers = [number for each in done for number in each]
+    assert len(set(numbers)) == 48
+    assert all(each == sorted(each) for each in done)
+    history = [snapshot.id for snapshot in catalog.snapshots()]
+    assert set(numbers) <= set(history)
+
+
+def test_of_many_threads_creating_one_table_exactly_one_wins(catalog: forklake.Catalog, in_threads) -> None:
+    def create(number: int) -> bool:
+        try:
+            catalog.create_table("t", f"c{number} INT")
+        except (CommitConflict, forklake.TableExists):
+            return False
+        return True
+
+    won = in_threads(*[lambda n=n: create(n) for n in range(8)], seconds=60)
+    assert won.count(True) == 1
+    assert [column.name for column in catalog.table("t").columns] == [f"c{won.index(True)}"]
+
+
+def test_a_structure_seen_through_a_second_handle_is_never_stale(lake, lake_url: str, reopen) -> None:
+    first = lake.create_catalog("c")
+    other = reopen().catalog("c")
+    table = first.create_table("t", "a INT")
+    assert [column.name for column in other.table("t").columns] == ["a"]
+    other.table("t").add_column("b", "int")
+    assert [column.name for column in table.columns] == ["a", "b"]
+    table.rename("u")
+    assert [info.name for info in other.tables()] == ["u"]
+    other.create_table("t", "z INT")
+    assert [column.name for column in first.table("t").columns] == ["z"]
+    other.drop_table("t")
+    assert [info.name for info in first.tables()] == ["u"]

@@ -1,0 +1,53 @@
+"""What `import forklake` offers is what it says it offers."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import forklake
+from forklake import errors
+
+PROMISED = """
+MetadataNotFound UnsupportedVersion CatalogNotFound CatalogExists SchemaNotFound TableNotFound TableExists
+ColumnNotFound SnapshotNotFound InvalidSchemaChange InvalidPredicate InvalidData DataPathOverlap CommitConflict
+MergeConflict ReservationExpired ReservationConsumed MissingDependency
+""".split()
+
+
+def test_everything_in_all_is_there_and_nothing_else_is_public() -> None:
+    modules = {name for name, value in vars(forklake).items() if inspect.ismodule(value)}
+    public = {name for name in vars(forklake) if not name.startswith("_")} - modules
+    assert public == set(forklake.__all__)
+    assert sorted(forklake.__all__) == forklake.__all__
+
+
+def test_every_promised_error_is_a_forklake_error() -> None:
+    for name in PROMISED:
+        assert issubclass(getattr(forklake, name), forklake.ForklakeError)
+
+
+def test_every_exception_is_in_the_tree_at_the_top_of_its_file_and_is_exported() -> None:
+    source = Path(errors.__file__).read_text(encoding="utf-8")
+    classes = {node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    tree = ast.get_docstring(ast.parse(source)) or ""
+    assert {name for name in classes if name not in tree} == set()
+    assert classes <= set(forklake.__all__)
+
+
+def test_every_public_method_has_a_docstring() -> None:
+    for kind in (forklake.Lake, forklake.Catalog, forklake.Transaction, forklake.Table):
+        for name, member in inspect.getmembers(kind):
+            if not name.startswith("_"):
+                assert inspect.getdoc(member), f"{kind.__name__}.{name}"
+
+
+def test_a_transaction_has_the_verbs_of_a_catalog() -> None:
+    catalog_only = {"at", "snapshots", "transaction"}
+    verbs = {name for name, _ in inspect.getmembers(forklake.Catalog, inspect.isfunction) if not name.startswith("_")}
+    assert verbs - catalog_only <= set(dir(forklake.Transaction))
+
+
+def test_the_package_is_typed() -> None:
+    assert (Path(forklake.__file__).parent / "py.typed").exists()
