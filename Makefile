@@ -5,7 +5,7 @@
 #   FORKLAKE_VENV=/some/folder  keep the environment elsewhere
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format lock clean bench-commit
+.PHONY: help demo test soak lint format lock clean bench-commit
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -20,6 +20,12 @@ test: ## Run the tests, on a real PostgreSQL too
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
 	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" $(ARGS)
+
+soak: ## Run the property tests for much longer
+	$(call in_venv,test) \
+	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" FORKLAKE_HYPOTHESIS=soak && \
+	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" --timeout 7200 \
+	    tests/property tests/unit $(ARGS)
 
 lint: ## Check style, types and layers
 	$(call in_venv,test) \

@@ -176,8 +176,8 @@ def _race_table(figures: Figures) -> str:
         {f"  {figure.contender}: {error}" for figure in figures.values() for error in figure.errors}
     )
     note = (
-        "ours: forklake's commits/s as a multiple of this row's. slowest: the slowest writer's share of the mean.\n"
-        "latency, client CPU and write-ahead log are for one commit."
+        "ours: forklake's commits/s as a multiple of this row's. slowest: the slowest writer's share of the\n"
+        "mean. Latency, client CPU and write-ahead log are for one commit."
     )
     return "\n".join([table(heading, rows), note, *said])
 
@@ -194,8 +194,8 @@ def _listing_table(listing: Listing) -> str:
         for step, name in steps.items()
     ]
     return (
-        f"{listing.tables:,} tables x {listing.columns} columns: created in {listing.transactions} transactions "
-        f"in {listing.creation:.1f} s; listed in {listing.median * 1e3:.0f} ms (the first time "
+        f"{listing.tables:,} tables x {listing.columns} columns: created in {listing.transactions} "
+        f"transactions in {listing.creation:.1f} s; listed in {listing.median * 1e3:.0f} ms (the first time "
         f"{listing.first * 1e3:.0f} ms)\n{table(heading, rows)}"
     )
 
@@ -205,14 +205,15 @@ def introduction(server: str, scale: Scale) -> str:
     with psycopg.connect(server) as connection:
         (version,) = connection.execute("SHOW server_version").fetchone() or ("",)
         (fsync,) = connection.execute("SHOW fsync").fetchone() or ("",)
-    load = os.getloadavg()[0]
+    cores, load = os.cpu_count(), os.getloadavg()[0]
     return (
-        "Each commit changes the metadata of one table, by turns: CREATE TABLE of three columns, ADD COLUMN on it.\n"
+        "Each commit changes the metadata of one table, by turns: CREATE TABLE of three columns, ADD\n"
+        "COLUMN. Each writer is a process of its own. INSERTs are the very rows that our commits write, in\n"
+        "tables with the same indexes, as plain transactions without reads or logic.\n"
+        f"Medians of {scale.rounds} interleaved rounds of {scale.seconds:g} s, of "
+        f"{scale.seconds * STOCK.stretch:g} s where DuckLake retries.\n"
         f"PostgreSQL {version} on loopback, fsync {fsync}; DuckDB {duckdb.__version__}; Python "
-        f"{platform.python_version()}; {os.cpu_count()} cores, load average {load:.1f} at the start.\n"
-        f"Medians of {scale.rounds} interleaved rounds of {scale.seconds:g} s ({scale.seconds * STOCK.stretch:g} s "
-        "where DuckLake retries); each writer is a process of its own.\n"
-        "INSERTs are the rows that our commits write, as plain transactions without reads or logic."
+        f"{platform.python_version()}; {cores} cores, load average {load:.1f} before the start."
     )
 
 

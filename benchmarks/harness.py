@@ -86,6 +86,9 @@ class Crew:
                 theirs.close()
                 self._processes.append(process)
                 self._pipes.append(ours)
+            # Those that still import would disturb those that are measured.
+            for place in range(self._size):
+                self._answer(place, time.monotonic() + _OPEN_SECONDS)
         except BaseException:
             self._stop()
             raise
@@ -135,7 +138,8 @@ class Crew:
 def _serve(pipe: Connection[Any, Any]) -> None:
     """What a worker process runs: one measurement after the other, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes the pipe.
-    with contextlib.suppress(EOFError, OSError):
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        pipe.send(True)
         while True:
             writer: Writer = pipe.recv()
             try:

@@ -1,4 +1,4 @@
-"""forklake: a lakehouse in which a whole catalog forks in milliseconds."""
+"""forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
 from forklake.catalog import Catalog
 from forklake.errors import (

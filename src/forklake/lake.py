@@ -136,7 +136,9 @@ def _open(url: str, data_path: str | Path | None, *, create: bool) -> tuple[Lake
         created = False
         if create:
             if default is None and not database.exists():
-                raise InvalidUrl("a lake on PostgreSQL needs data_path=…: a folder or bucket for its files")
+                raise InvalidUrl(
+                    "a new lake on PostgreSQL needs a data path: a folder or bucket for its files"
+                )
             created = create_lake(database, default or "")
         check_version(database)
         return Lake(database, data_path_of(database, given)), created
@@ -148,7 +150,7 @@ def _open(url: str, data_path: str | Path | None, *, create: bool) -> tuple[Lake
 def _absolute(data_path: str | Path) -> str:
     """A folder does not depend on where a process was started; a bucket's address is kept as it is."""
     text = str(data_path)
-    if not text.strip() or "\0" in text:
+    if not text.strip() or any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
         raise InvalidUrl(f"{text!r} is not a folder or bucket for data files")
     resolved = text if "://" in text else str(Path(text).absolute())
     return resolved if resolved.endswith("/") else resolved + "/"

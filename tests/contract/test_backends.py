@@ -306,7 +306,9 @@ SCHEMA_COLUMNS = (
     "path",
     "path_is_relative",
 )
-READ_SCHEMAS = f"SELECT {', '.join(SCHEMA_COLUMNS)} FROM ducklake_schema WHERE catalog_id >= 900 ORDER BY schema_id"
+READ_SCHEMAS = (
+    f"SELECT {', '.join(SCHEMA_COLUMNS)} FROM ducklake_schema WHERE catalog_id >= 900 ORDER BY schema_id"
+)
 
 
 def schema_rows(count: int) -> list[tuple[Any, ...]]:
@@ -329,7 +331,12 @@ def schema_rows(count: int) -> list[tuple[Any, ...]]:
 def as_stored(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows as the drivers return them, in one form: SQLite has texts for uuids and numbers for booleans."""
     return [
-        (*row[:4], None if row[4] is None else str(row[4]), *row[5:7], None if row[7] is None else bool(row[7]))
+        (
+            *row[:4],
+            None if row[4] is None else str(row[4]),
+            *row[5:7],
+            None if row[7] is None else bool(row[7]),
+        )
         for row in rows
     ]
 
@@ -656,7 +663,10 @@ def test_no_number_is_handed_out_twice_whatever_processes_do(
 
 
 def test_numbers_rise_in_the_order_of_commits_within_a_catalog(
-    lake: forklake.Lake, reopen: Callable[..., forklake.Lake], catalog: forklake.Catalog, in_threads: InThreads
+    lake: forklake.Lake,
+    reopen: Callable[..., forklake.Lake],
+    catalog: forklake.Catalog,
+    in_threads: InThreads,
 ) -> None:
     before_and_after: list[tuple[int, int]] = []
 
@@ -725,7 +735,11 @@ def test_a_writer_waits_for_the_head_that_another_holds_and_then_sees_what_it_di
         row, numbers = session.lock_head(head)
         assert row is not None
         session.execute(
-            "move_head", catalog=head, snapshot=numbers.snapshot_id, time=numbers.snapshot_time, schema_version=7
+            "move_head",
+            catalog=head,
+            snapshot=numbers.snapshot_id,
+            time=numbers.snapshot_time,
+            schema_version=7,
         )
         waiting.start()
         waiting.join(A_WHILE)
@@ -765,7 +779,10 @@ def test_the_head_of_a_catalog_that_does_not_exist_is_none(database: Database) -
 
 
 def test_readers_are_not_blocked_by_a_writer_and_do_not_see_its_rows(
-    lake: forklake.Lake, reopen: Callable[..., forklake.Lake], catalog: forklake.Catalog, in_threads: InThreads
+    lake: forklake.Lake,
+    reopen: Callable[..., forklake.Lake],
+    catalog: forklake.Catalog,
+    in_threads: InThreads,
 ) -> None:
     def read(handle: forklake.Lake) -> tuple[Any, ...]:
         found = handle.catalog("main_catalog")

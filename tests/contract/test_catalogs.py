@@ -109,7 +109,13 @@ def test_a_renamed_catalog_keeps_everything_but_its_name(lake: forklake.Lake) ->
 def test_a_listing_tells_where_a_catalog_comes_from(lake: forklake.Lake) -> None:
     lake.create_catalog("root")
     (info,) = lake.catalogs()
-    assert (info.name, info.parent, info.fork_snapshot, info.depth, info.expires_at) == ("root", None, None, 0, None)
+    assert (info.name, info.parent, info.fork_snapshot, info.depth, info.expires_at) == (
+        "root",
+        None,
+        None,
+        0,
+        None,
+    )
     assert abs(info.created_at - datetime.now(UTC)) < timedelta(minutes=5)
     assert len(info.uuid) == 36
 
@@ -158,13 +164,17 @@ def test_a_commit_says_who_made_it_and_why(lake: forklake.Lake, catalog: forklak
     assert last.changes == 'created_schema:"s"'
 
 
-@pytest.mark.parametrize("bad", [{"author": "a\0"}, {"message": "\ud800"}, {"extra": {"x": object()}}, {"author": 5}])
+@pytest.mark.parametrize(
+    "bad", [{"author": "a\0"}, {"message": "\ud800"}, {"extra": {"x": object()}}, {"author": 5}]
+)
 def test_what_cannot_be_recorded_is_refused_at_once(catalog: forklake.Catalog, bad) -> None:
     with pytest.raises(InvalidArgument):
         catalog.transaction(**bad)
 
 
-def test_times_of_snapshots_rise_and_can_be_travelled_to(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
+def test_times_of_snapshots_rise_and_can_be_travelled_to(
+    lake: forklake.Lake, catalog: forklake.Catalog
+) -> None:
     for name in ("a", "b", "c"):
         catalog.create_table(name, "id INT")
     history = catalog.snapshots()

@@ -38,7 +38,9 @@ def state(lake: forklake.Lake) -> object:
     return [schema.name for schema in catalog.schemas()], tables, lake.snapshots()
 
 
-def test_a_process_killed_in_mid_commit_leaves_the_lake_readable_and_unchanged(lake_url, tmp_path, program) -> None:
+def test_a_process_killed_in_mid_commit_leaves_the_lake_readable_and_unchanged(
+    lake_url, tmp_path, program
+) -> None:
     module, session, flush = BACKENDS[lake_url.partition(":")[0]]
     with forklake.connect(lake_url, data_path=tmp_path / "files", create=True) as lake:
         catalog = lake.create_catalog("c")

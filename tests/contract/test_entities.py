@@ -1,4 +1,4 @@
-"""Schemas, tables with nested columns, views, macros and tags: changed, versioned, read back (C3, D13, D14)."""
+"""Schemas, tables with nested columns, views, macros, tags: changed, versioned, read back (C3, D13, D14)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,22 @@ from forklake.errors import (
 )
 from forklake.model.entities import MacroImpl, MacroParameter
 
-ODD = ['a"b', "x'; DROP TABLE ducklake_table; --", "..", "../../etc/passwd", "a.b", "é表🙂", "%s $1 :x ?", " pad ", "[red]x"]
+ODD = [
+    'a"b',
+    "x'; DROP TABLE ducklake_table; --",
+    "..",
+    "../../etc/passwd",
+    "a.b",
+    "é表🙂",
+    "%s $1 :x ?",
+    " pad ",
+    "[red]x",
+]
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60).filter(str.strip)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
-DDL = "id BIGINT NOT NULL, at TIMESTAMPTZ DEFAULT now(), price DECIMAL(10,2) DEFAULT 1.5, tags STRUCT(a INT, b VARCHAR[])"
+DDL = """
+id BIGINT NOT NULL, at TIMESTAMPTZ DEFAULT now(), price DECIMAL(10,2) DEFAULT 1.5, tags STRUCT(a INT, b VARCHAR[])
+"""
 
 
 def shape(table: forklake.Table) -> list[tuple[int, str, str]]:
@@ -54,7 +66,9 @@ def test_odd_names_are_stored_and_read_back_as_they_are(lake: forklake.Lake, nam
     assert [column.name for column in again.table((name, name)).columns] == [name, "plain"]
     assert again.table((name, name)).tags() == {"comment": name}
     assert again.table((name, name)).tags(column=[name]) == {"comment": name}
-    assert [(view.schema, view.name, view.sql) for view in again.views()] == [(name, name + " view", f"SELECT {name}")]
+    assert [(view.schema, view.name, view.sql) for view in again.views()] == [
+        (name, name + " view", f"SELECT {name}")
+    ]
     assert [(macro.name, macro.implementations[0].sql) for macro in again.macros()] == [(name, name)]
     paths = [row[0] for row in raw("SELECT path FROM ducklake_schema UNION SELECT path FROM ducklake_table")]
     assert all(".." not in path and not path.startswith("/") for path in paths)
@@ -204,7 +218,9 @@ def test_only_rows_that_changed_are_written_again(catalog: forklake.Catalog, raw
         (lambda t: t.comment("c", column="missing"), ColumnNotFound),
     ],
 )
-def test_a_change_that_cannot_be_is_refused_and_leaves_nothing(lake, catalog: forklake.Catalog, change, error) -> None:
+def test_a_change_that_cannot_be_is_refused_and_leaves_nothing(
+    lake, catalog: forklake.Catalog, change, error
+) -> None:
     table = catalog.create_table("t", "a INT, l INT[], s STRUCT(only INT), m MAP(VARCHAR, INT)")
     catalog.create_table("taken", "a INT")
     catalog.create_view("a_view", "SELECT 1")
@@ -387,7 +403,9 @@ def test_a_table_is_made_from_an_arrow_schema_and_shows_one(catalog: forklake.Ca
         [
             pa.field("id", pa.int64(), nullable=False),
             pa.field("at", pa.timestamp("us", "UTC")),
-            pa.field("tags", pa.list_(pa.struct([pa.field("k", pa.string()), pa.field("v", pa.decimal128(12, 3))]))),
+            pa.field(
+                "tags", pa.list_(pa.struct([pa.field("k", pa.string()), pa.field("v", pa.decimal128(12, 3))]))
+            ),
             pa.field("by_name", pa.map_(pa.string(), pa.float64())),
             pa.field("uuid", pa.uuid()),
         ]

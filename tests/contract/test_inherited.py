@@ -1,6 +1,6 @@
 """Rows that a catalog inherits: seen through the lineage, ended by a mask, never touched (ARCHITECTURE §3).
 
-Forking has its own verbs later; here a fork is what it is in the store: a catalog with its ancestors' lineage rows.
+Forking will have its own verbs; here a fork is what it is in the store: a catalog with lineage rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def fork(lake: forklake.Lake, raw):
         raw(f"DELETE FROM ducklake_snapshot_changes WHERE catalog_id = {child.id}")
         raw(
             "INSERT INTO ducklake_catalog_lineage (catalog_id, source_catalog_id, max_snapshot, depth) "
-            f"SELECT {child.id}, source_catalog_id, CASE WHEN max_snapshot < {at} THEN max_snapshot ELSE {at} END, depth "
+            f"SELECT {child.id}, source_catalog_id, "
+            f"CASE WHEN max_snapshot < {at} THEN max_snapshot ELSE {at} END, depth "
             f"FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}"
         )
         raw(
@@ -40,7 +41,8 @@ def look(catalog: forklake.Catalog) -> dict[str, object]:
     return {
         "schemas": [schema.name for schema in catalog.schemas()],
         "tables": [
-            (info.schema, info.name, catalog.table((info.schema, info.name)).columns) for info in catalog.tables()
+            (info.schema, info.name, catalog.table((info.schema, info.name)).columns)
+            for info in catalog.tables()
         ],
         "views": [(view.schema, view.name, view.sql) for view in catalog.views()],
         "macros": [(macro.schema, macro.name, macro.implementations) for macro in catalog.macros()],
@@ -96,7 +98,9 @@ def test_a_child_changes_what_it_inherits_without_touching_it(fork, parent: fork
     assert child.tags("table", "t2") == {"comment": "changed"}
     assert child.views()[0].sql == "SELECT 2"
     assert child.macros()[0].implementations[0].sql == "x + 2"
-    masked = raw(f"SELECT DISTINCT entity FROM ducklake_inherited_end WHERE catalog_id = {child.id} ORDER BY 1")
+    masked = raw(
+        f"SELECT DISTINCT entity FROM ducklake_inherited_end WHERE catalog_id = {child.id} ORDER BY 1"
+    )
     assert {row[0] for row in masked} == {"column", "macro", "schema", "table", "tag", "view"}
 
 

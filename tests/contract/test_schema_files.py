@@ -181,7 +181,9 @@ def sqlite_structure(connection: sqlite3.Connection) -> Structure:
         for kind, name, table, text in made
         if kind == "index" and text is not None
     }
-    foreign = {table for table in tables if connection.execute(f"PRAGMA foreign_key_list({table})").fetchall()}
+    foreign = {
+        table for table in tables if connection.execute(f"PRAGMA foreign_key_list({table})").fetchall()
+    }
     # SQLite keeps keys and unique constraints as indexes without a text of their own.
     unique = {
         table
@@ -201,9 +203,7 @@ def sqlite_structure(connection: sqlite3.Connection) -> Structure:
             for table in tables
         },
         indexes=indexes,
-        views={
-            name: tuple(row[1] for row in described[name]) for kind, name, _, _ in made if kind == "view"
-        },
+        views={name: tuple(row[1] for row in described[name]) for kind, name, _, _ in made if kind == "view"},
         others=foreign | unique | checks | defaults | {name for kind, name, *_ in made if kind == "trigger"},
         sequences=set(),
     )
@@ -221,7 +221,9 @@ def duckdb_structure(connection: duckdb.DuckDBPyConnection) -> Structure:
     ):
         described.setdefault(row[0], []).append(row)
     keys = {name: () for name in described if name not in views}
-    constraints = rows("SELECT table_name, constraint_type, constraint_column_names FROM duckdb_constraints()")
+    constraints = rows(
+        "SELECT table_name, constraint_type, constraint_column_names FROM duckdb_constraints()"
+    )
     keys |= {table: tuple(columns) for table, kind, columns in constraints if kind == "PRIMARY KEY"}
     indexes = {
         name: Index(table, tuple(re.findall(r"\w+", columns)), unique, None)
@@ -296,7 +298,10 @@ def postgres_structure(connection: psycopg.Connection[Any]) -> Structure:
             if kind not in ("p", "n")
         }
         | {name for name, columns in described.items() for row in columns if row[4]}
-        | {name for (name,) in rows("SELECT proname FROM pg_proc WHERE pronamespace = 'structures'::regnamespace")}
+        | {
+            name
+            for (name,) in rows("SELECT proname FROM pg_proc WHERE pronamespace = 'structures'::regnamespace")
+        }
         | {name for name, kind in relations.items() if kind not in "rviS"},
         sequences={name for name, kind in relations.items() if kind == "S"},
     )
@@ -320,7 +325,9 @@ def test_schema_files_make_the_same_tables_but_for_the_counters(
 ) -> None:
     assert len(structures["postgresql"].tables) >= 30
     assert common(structures[dialect]).keys() == structures["postgresql"].tables.keys()
-    assert structures[dialect].tables.keys() - structures["postgresql"].tables.keys() == ONLY_WITHOUT_SEQUENCES
+    assert (
+        structures[dialect].tables.keys() - structures["postgresql"].tables.keys() == ONLY_WITHOUT_SEQUENCES
+    )
     assert structures[dialect].sequences == set()
     assert structures["postgresql"].sequences == SEQUENCES
 
@@ -346,7 +353,9 @@ def test_primary_keys_have_the_same_columns_in_the_same_order(
     structures: dict[str, Structure], dialect: str
 ) -> None:
     keys = structures[dialect].keys
-    assert {name: keys[name] for name in keys.keys() - ONLY_WITHOUT_SEQUENCES} == structures["postgresql"].keys
+    assert {name: keys[name] for name in keys.keys() - ONLY_WITHOUT_SEQUENCES} == structures[
+        "postgresql"
+    ].keys
     assert keys["ducklake_counter"] == ("name",)
 
 
@@ -450,7 +459,9 @@ def stock_ducklake(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[s
     with duckdb.connect() as connection:
         extension = files("duckdb_extension_ducklake") / f"extensions/v{duckdb.__version__}"
         connection.execute(f"LOAD '{extension / 'ducklake.duckdb_extension'}'")
-        connection.execute(f"ATTACH 'ducklake:{folder / 'stock.db'}' AS stock (DATA_PATH '{folder / 'data'}')")
+        connection.execute(
+            f"ATTACH 'ducklake:{folder / 'stock.db'}' AS stock (DATA_PATH '{folder / 'data'}')"
+        )
     with duckdb.connect(str(folder / "stock.db")) as connection:
         version = connection.execute("SELECT value FROM ducklake_metadata WHERE key = 'version'").fetchall()
         assert version == [("1.0",)]
@@ -485,7 +496,9 @@ def test_the_columns_that_writers_know_are_the_real_ones(structures: dict[str, S
 # ---- The empty lake -------------------------------------------------------------------------------------
 
 
-def test_an_empty_lake_has_its_version_and_snapshot_zero(lake: forklake.Lake, raw: Callable[..., Any]) -> None:
+def test_an_empty_lake_has_its_version_and_snapshot_zero(
+    lake: forklake.Lake, raw: Callable[..., Any]
+) -> None:
     assert raw("SELECT value, scope, scope_id FROM ducklake_metadata WHERE key = 'version'") == [
         ("0.5-dev1", None, None)
     ]

@@ -1,4 +1,4 @@
-"""Transactions: many changes, one snapshot; rolled back unless committed; rebased when they commute (C5, C6, C7)."""
+"""Transactions: one snapshot, rolled back unless committed, rebased when they commute (C5, C6, C7)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ def test_a_conflict_carries_what_collided_as_values(catalog: forklake.Catalog) -
     assert conflict.snapshot == catalog.snapshot
 
 
-def test_a_commit_that_said_nothing_of_itself_conflicts_with_everything(catalog: forklake.Catalog, raw) -> None:
+def test_a_commit_that_said_nothing_of_itself_conflicts_with_everything(
+    catalog: forklake.Catalog, raw
+) -> None:
     tx = catalog.transaction()
     tx.create_table("t", "id INT")
     catalog.create_schema("elsewhere")

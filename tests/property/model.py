@@ -33,7 +33,7 @@ class ModelView:
 
 @dataclass
 class Model:
-    """Schemas, tables and views by uuid, so that an operation means the same object wherever it is replayed."""
+    """Schemas, tables and views by uuid, so that an operation means the same object everywhere."""
 
     schemas: dict[str, str] = field(default_factory=dict)
     tables: dict[str, ModelTable] = field(default_factory=dict)

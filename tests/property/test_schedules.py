@@ -178,7 +178,9 @@ def seen(scope: forklake.Catalog | forklake.Transaction) -> dict[str, Any]:
     return {
         "schemas": {schema.uuid: schema.name for schema in draft.schemas()},
         "tables": tables,
-        "views": {v.uuid: {"schema": owners[v.schema_id], "name": v.name, "sql": v.sql} for v in draft.views()},
+        "views": {
+            v.uuid: {"schema": owners[v.schema_id], "name": v.name, "sql": v.sql} for v in draft.views()
+        },
         "macros": {(owners[m.schema_id], m.name): m.implementations[0].sql for m in draft.macros()},
     }
 
@@ -202,7 +204,7 @@ def expected(model: Model) -> dict[str, Any]:
 
 @pytest.fixture
 def fresh(lake: forklake.Lake):
-    """A function that makes one empty catalog after another, since hypothesis runs many examples in one test."""
+    """Makes one empty catalog after another, since hypothesis runs many examples in one test."""
     numbers = iter(range(10**9))
     return lambda: lake.create_catalog(f"catalog {next(numbers)}")
 

@@ -54,7 +54,10 @@ def test_the_notation_is_ducklakes(change: Change, text: str) -> None:
 
 def test_one_table_altered_in_many_ways_is_noted_once() -> None:
     verbs = (Verb.RENAME_TABLE, Verb.ALTER_TABLE, Verb.REQUIRE_COLUMN, Verb.TAG_TABLE)
-    assert notation([Change(verb, 3) for verb in verbs] + [Change(Verb.DROP_TABLE, 4)]) == "altered_table:3,dropped_table:4"
+    assert (
+        notation([Change(verb, 3) for verb in verbs] + [Change(Verb.DROP_TABLE, 4)])
+        == "altered_table:3,dropped_table:4"
+    )
 
 
 @pytest.mark.parametrize("verb", list(Verb))

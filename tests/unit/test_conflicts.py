@@ -62,7 +62,9 @@ def cells(text: str) -> list[tuple[Verb, Verb, bool]]:
 MATRIX = [cell for text in (TABLE, VIEW, MACRO, SCHEMA) for cell in cells(text)]
 
 
-def change(verb: Verb, object_id: int, *, name: str, schema: int | None, files: frozenset[int] = frozenset({1})) -> Change:
+def change(
+    verb: Verb, object_id: int, *, name: str, schema: int | None, files: frozenset[int] = frozenset({1})
+) -> Change:
     inside = None if verb.endswith("_schema") else schema
     return Change(verb, object_id, inside, "main", name, detail="same", files=files)
 
@@ -93,7 +95,9 @@ def test_two_objects_collide_on_one_name_only_if_both_claim_it(theirs: Verb, our
     relations = {"table", "view"}
     shared = left == right or {left, right} <= relations
     expected = first in claims and second in claims and shared and left in NOUNS
-    assert collide(change(theirs, 5, name="same", schema=1), change(ours, 6, name="same", schema=1)) is expected
+    assert (
+        collide(change(theirs, 5, name="same", schema=1), change(ours, 6, name="same", schema=1)) is expected
+    )
 
 
 @pytest.mark.parametrize("ours", [verb for verb in VERBS if not verb.endswith("_schema")])

@@ -50,7 +50,9 @@ def test_dots_divide_outside_quotes(text: str, schema: str, name: str) -> None:
     assert QualifiedName.parse(text) == QualifiedName(schema, name)
 
 
-@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a.b.c", '"a', '"a"b', '"a".', ("a", "b", "c"), ("", "b")])
+@pytest.mark.parametrize(
+    "text", ["", ".", "a.", ".a", "a.b.c", '"a', '"a"b', '"a".', ("a", "b", "c"), ("", "b")]
+)
 def test_a_dotted_name_that_does_not_divide_is_refused(text) -> None:
     with pytest.raises(InvalidName):
         QualifiedName.parse(text)

@@ -9,11 +9,26 @@ from pathlib import Path
 import forklake
 from forklake import errors
 
-PROMISED = """
-MetadataNotFound UnsupportedVersion CatalogNotFound CatalogExists SchemaNotFound TableNotFound TableExists
-ColumnNotFound SnapshotNotFound InvalidSchemaChange InvalidPredicate InvalidData DataPathOverlap CommitConflict
-MergeConflict ReservationExpired ReservationConsumed MissingDependency
-""".split()
+PROMISED = [
+    "MetadataNotFound",
+    "UnsupportedVersion",
+    "CatalogNotFound",
+    "CatalogExists",
+    "SchemaNotFound",
+    "TableNotFound",
+    "TableExists",
+    "ColumnNotFound",
+    "SnapshotNotFound",
+    "InvalidSchemaChange",
+    "InvalidPredicate",
+    "InvalidData",
+    "DataPathOverlap",
+    "CommitConflict",
+    "MergeConflict",
+    "ReservationExpired",
+    "ReservationConsumed",
+    "MissingDependency",
+]
 
 
 def test_everything_in_all_is_there_and_nothing_else_is_public() -> None:
@@ -45,7 +60,11 @@ def test_every_public_method_has_a_docstring() -> None:
 
 def test_a_transaction_has_the_verbs_of_a_catalog() -> None:
     catalog_only = {"at", "snapshots", "transaction"}
-    verbs = {name for name, _ in inspect.getmembers(forklake.Catalog, inspect.isfunction) if not name.startswith("_")}
+    verbs = {
+        name
+        for name, _ in inspect.getmembers(forklake.Catalog, inspect.isfunction)
+        if not name.startswith("_")
+    }
     assert verbs - catalog_only <= set(dir(forklake.Transaction))
 
 

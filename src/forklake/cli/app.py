@@ -84,7 +84,7 @@ def program(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """A lakehouse whose catalogs fork in constant time."""
+    """A lakehouse that keeps many catalogs in one metadata database."""
     context.obj = Settings(lake, catalog, Output.JSON if json else Output.TEXT)
 
 

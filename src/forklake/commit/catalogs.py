@@ -134,4 +134,4 @@ def _refuse_taken(session: Session, name: str) -> None:
 
 
 def _taken(name: str) -> CatalogExists:
-    return CatalogExists(f'catalog "{name}" exists: choose another name, or pass if_not_exists=True')
+    return CatalogExists(f'catalog "{name}" exists: choose another name, or ask for it only if it is missing')

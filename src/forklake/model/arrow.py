@@ -35,7 +35,6 @@ _LAYOUTS = {
     pa.date64(): Scalar("date"),
     pa.time32("s"): Scalar("time"),
     pa.time32("ms"): Scalar("time"),
-    pa.time64("ns"): Scalar("time"),
 }
 
 _EXTENSIONS = {

@@ -50,6 +50,7 @@ SCALARS: tuple[Row, ...] = (
                         "FLOAT8|FLOAT64",                pa.float64(),                  "DOUBLE"),
     Row("date",         "DATE",                          pa.date32(),                   "DATE"),
     Row("time",         "TIME|TIME WITHOUT TIME ZONE",   pa.time64("us"),               "TIME"),
+    Row("time_ns",      "TIME_NS",                       pa.time64("ns"),               None),
     Row("timetz",       "TIME WITH TIME ZONE|TIMETZ",    None,                          None),
     Row("timestamp",    "TIMESTAMP|DATETIME|"
                         "TIMESTAMP WITHOUT TIME ZONE|"

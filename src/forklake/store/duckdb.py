@@ -15,7 +15,6 @@ import duckdb
 from forklake.errors import (
     CorruptMetadata,
     ForklakeError,
-    MetadataNotFound,
     ReadOnlyStore,
     StoreBusy,
     StoreError,
@@ -37,17 +36,11 @@ class DuckDBDatabase:
 
     dialect: Dialect = "duckdb"
 
-    def __init__(self, path: Path, *, create: bool, metadata_schema: str) -> None:
-        """Open the file; `create` may make it, and the folders it is in."""
+    def __init__(self, path: Path, url: str, *, metadata_schema: str) -> None:
+        """Open the file, or make an empty one."""
         self.path = path
-        self.url = f"duckdb:///{path}?metadata_schema={metadata_schema}"
+        self.url = url
         self.metadata_schema = metadata_schema
-        if create:
-            _make_folder(path)
-        elif not path.exists():
-            raise MetadataNotFound(
-                f"there is no file {path}: create the lake with `forklake init` or create=True"
-            )
         self.read_only = path.exists() and not os.access(path, os.W_OK)
         self.statements = statements(self.dialect)
         self.lock = WriterLock.of(path)
@@ -209,13 +202,6 @@ def _end(table: str, keys: tuple[str, ...]) -> str:
 def _from_json(table: str, columns: tuple[str, ...]) -> str:
     shape = json.dumps({column: [_TYPES[TABLES[table][column]]] for column in columns})
     return " ".join(("FROM (SELECT from_json($rows,", f"'{shape}'", ") AS r)"))
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(f"the folder for {path} cannot be made: {error.strerror}") from error
 
 
 @contextmanager

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from forklake.errors import DataPathMismatch, InvalidUrl, MetadataExists, MetadataNotFound, UnsupportedVersion
+from forklake.errors import (
+    DataPathMismatch,
+    InvalidUrl,
+    MetadataExists,
+    MetadataNotFound,
+    StoreUnavailable,
+    UnsupportedVersion,
+)
 from forklake.model.names import check_name
 from forklake.store.backend import Database, UniqueViolation
-from forklake.store.duckdb import DuckDBDatabase
-from forklake.store.postgres import PostgresDatabase
-from forklake.store.sqlite import SqliteDatabase
 
 VERSION = "0.5-dev1"
 DEFAULT_SCHEMA = "ducklake"
@@ -47,10 +51,11 @@ def parse_url(url: str) -> Address:
         query = parse_qsl(parts.query, keep_blank_values=True)
         _ = parts.port
     except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidUrl(f"{url!r} is not the address of a lake ({error}); use {_EXAMPLES}") from error
+        raise InvalidUrl(f"this is not the address of a lake ({error}); use {_EXAMPLES}") from error
     kind = "postgresql" if parts.scheme == "postgres" else parts.scheme
     if kind not in _OPTIONS:
-        raise InvalidUrl(f"{url!r} is not the address of a lake; use {_EXAMPLES}")
+        # Never show the address itself: it may hold a password.
+        raise InvalidUrl(f"{parts.scheme or 'a path'!r} is no kind of lake; use {_EXAMPLES}")
     ours = {name: value for name, value in query if name in _OPTIONS[kind]}
     others = [(name, value) for name, value in query if name not in ours]
     if kind == "postgresql":
@@ -62,28 +67,68 @@ def parse_url(url: str) -> Address:
         )
         raise InvalidUrl(f"{kind} addresses have no option {others[0][0]!r}{hint}")
     name = unquote(parts.path).removeprefix("/")
-    if parts.netloc or not name or name.endswith("/") or ":memory:" in name or "\0" in name:
+    if parts.fragment:
+        raise InvalidUrl(f"write %23 for the # in a file name: {kind}:///{quote(name)}%23…")
+    if parts.netloc or not name or name.endswith("/") or ":memory:" in name or not _storable(name):
         raise InvalidUrl(
-            f"{url!r} does not name a file: write {kind}:///relative/path or {kind}:////absolute/path"
+            f"this does not name a file: write {kind}:///relative/path or {kind}:////absolute/path"
         )
     return Address(kind, Path(name).absolute(), None, ours)
+
+
+def file_url(kind: str, path: Path) -> str:
+    """The address of an embedded database, as `parse_url` reads it back."""
+    return f"{kind}:///{quote(str(path))}"
+
+
+def _storable(name: str) -> bool:
+    return "\0" not in name and not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def open_database(address: Address, *, create: bool) -> Database:
     """Open the database behind an address, whatever it holds."""
     schema = check_name(address.options.get("metadata_schema", DEFAULT_SCHEMA), "metadata schema")
-    if address.conninfo is not None:
-        pool_size = address.options.get("pool_size", str(DEFAULT_POOL_SIZE))
-        if not pool_size.isdecimal() or not 1 <= int(pool_size) <= 1000:
-            raise InvalidUrl(f"pool_size must be a number from 1 to 1000, not {pool_size!r}")
-        return PostgresDatabase(address.conninfo, metadata_schema=schema, pool_size=int(pool_size))
-    if address.path is None:
-        raise InvalidUrl(f"an address needs a file or a server; use {_EXAMPLES}")
-    if address.path.is_dir():
-        raise InvalidUrl(f"{address.path} is a folder; name a file in it")
-    if address.kind == "sqlite":
-        return SqliteDatabase(address.path, create=create)
-    return DuckDBDatabase(address.path, create=create, metadata_schema=schema)
+    if address.path is not None:
+        _check_file(address.path, create=create)
+    # Each driver takes a while to import, and most programs need one.
+    match address:
+        case Address("sqlite", Path() as path):
+            from forklake.store.sqlite import SqliteDatabase
+
+            return SqliteDatabase(path, file_url("sqlite", path))
+        case Address("duckdb", Path() as path):
+            from forklake.store.duckdb import DuckDBDatabase
+
+            url = f"{file_url('duckdb', path)}?{urlencode({'metadata_schema': schema})}"
+            return DuckDBDatabase(path, url, metadata_schema=schema)
+        case Address("postgresql", None, str() as conninfo):
+            from forklake.store.postgres import PostgresDatabase
+
+            return PostgresDatabase(conninfo, metadata_schema=schema, pool_size=_pool_size(address))
+        case _:
+            raise InvalidUrl(f"an address needs a file or a server; use {_EXAMPLES}")
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    """Without leave to create, a missing file stays missing; with it, its folder is made."""
+    try:
+        if path.is_dir():
+            raise InvalidUrl(f"{path} is a folder; name a file in it")
+        if create:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        elif not path.exists():
+            raise MetadataNotFound(
+                f"there is no file {path}: create the lake with `forklake --lake URL init`"
+            )
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _pool_size(address: Address) -> int:
+    text = address.options.get("pool_size", str(DEFAULT_POOL_SIZE))
+    if not text.isdecimal() or not 1 <= int(text) <= 1000:
+        raise InvalidUrl(f"pool_size must be a number from 1 to 1000, not {text!r}")
+    return int(text)
 
 
 def create_lake(database: Database, data_path: str) -> bool:
@@ -132,7 +177,7 @@ def data_path_of(database: Database, given: str | None) -> str:
         return found[0][0]
     if given is None:
         raise MetadataNotFound(
-            f"the lake at {database.url} does not know where its files are: connect once with data_path=…"
+            f"the lake at {database.url} does not know where its files are: say the data path once"
         )
     # A lake that was created with psql learns its path from the first who says it.
     with database.transaction() as session:

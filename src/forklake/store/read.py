@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from forklake.errors import CatalogNotFound, CorruptMetadata, SnapshotNotFound
@@ -23,7 +23,7 @@ from forklake.model.entities import (
     Tag,
     View,
 )
-from forklake.model.ids import CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
+from forklake.model.ids import FOREVER, CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
 from forklake.model.snapshots import Head, Snapshot
 from forklake.store.backend import Database, Row, as_time
 from forklake.store.rows import Entity, RowKey
@@ -68,7 +68,7 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
     if isinstance(at, datetime):
         found = database.rows("catalog_at_time", catalog=head.catalog_id, time=_aware(at))
     else:
-        if not database.rows("snapshot_exists", at=at):
+        if not _exists(database, at):
             raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
         found = database.rows("catalog_at_snapshot", catalog=head.catalog_id, at=at)
     if not found:
@@ -86,15 +86,23 @@ def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
     elif isinstance(at, datetime):
         found = database.rows("lake_snapshot_at_time", time=_aware(at))
     else:
-        found = [(at,)] if database.rows("snapshot_exists", at=at) else []
+        found = [(at,)] if _exists(database, at) else []
     if not found or found[0][0] is None:
         raise SnapshotNotFound(f"there is no snapshot at {at}: `forklake snapshots` lists those that are")
     return SnapshotId(found[0][0])
 
 
+def _exists(database: Database, at: int) -> bool:
+    return 0 <= at < FOREVER and bool(database.rows("snapshot_exists", at=at))
+
+
 def _aware(moment: datetime) -> datetime:
     """A time without a zone is meant as local time, as everywhere in Python."""
-    return moment.astimezone()
+    try:
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        # At the very ends of the calendar there is no other zone.
+        return moment.replace(tzinfo=UTC)
 
 
 def catalogs(database: Database, at: SnapshotId) -> list[CatalogInfo]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from forklake.errors import (
     CorruptMetadata,
     ForklakeError,
-    MetadataNotFound,
     ReadOnlyStore,
     StoreBusy,
     StoreError,
@@ -31,16 +30,10 @@ class SqliteDatabase:
 
     dialect: Dialect = "sqlite"
 
-    def __init__(self, path: Path, *, create: bool) -> None:
-        """Open the file; `create` may make it, and the folders it is in."""
+    def __init__(self, path: Path, url: str) -> None:
+        """Open the file, or make an empty one."""
         self.path = path
-        self.url = f"sqlite:///{path}"
-        if create:
-            _make_folder(path)
-        elif not path.exists():
-            raise MetadataNotFound(
-                f"there is no file {path}: create the lake with `forklake init` or create=True"
-            )
+        self.url = url
         self.statements = statements(self.dialect)
         self.read_only = path.exists() and not os.access(path, os.W_OK)
         self._pool = ConnectionPool(self._connect)
@@ -178,13 +171,6 @@ class SqliteSession(TableCounters, OpenTransaction):
         self._check_open()
         with translated(self._database.path):
             yield
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(f"the folder for {path} cannot be made: {error.strerror}") from error
 
 
 def _adapted(value: object) -> object:

@@ -1,0 +1,66 @@
+"""What the documentation shows is what happens."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#]+)\)")
+
+
+def examples(page: Path):
+    """Python blocks that are followed by a block with what they print."""
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    for number, ((kind, code), (next_kind, output)) in enumerate(zip(blocks, blocks[1:], strict=False)):
+        if kind == "python":
+            assert not next_kind, f"{page.name} does not say what its Python prints"
+            yield pytest.param(code, output, id=f"{page.name}-{number}")
+
+
+EXAMPLES = [example for page in PAGES for example in examples(page)]
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 2
+
+
+@pytest.mark.parametrize(("code", "output"), EXAMPLES)
+def test_an_example_prints_what_the_page_says(code: str, output: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "example", "exec"), {})  # noqa: S102 - our own page
+    assert printed.getvalue() == output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_make_target_that_is_mentioned_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in PAGES:
+        mentioned = set(re.findall(r"`make ([a-z-]+)", page.read_text(encoding="utf-8")))
+        assert mentioned <= targets, page.name
+
+
+def test_the_sql_on_the_metadata_page_runs(tmp_path) -> None:
+    import sqlite3
+
+    import forklake
+
+    with forklake.connect(f"sqlite:///{tmp_path}/lake.db", create=True) as lake:
+        lake.create_catalog("c").create_table("t", "id INT")
+    page = (ROOT / "docs" / "metadata.md").read_text(encoding="utf-8")
+    (query,) = [code for kind, code in BLOCK.findall(page) if kind == "sql"]
+    with contextlib.closing(sqlite3.connect(tmp_path / "lake.db")) as connection:
+        assert connection.execute(query).fetchall() == [("main", "t")]
