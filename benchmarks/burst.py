@@ -26,7 +26,8 @@ class Burst:
     """Tables that are there afterwards."""
     transactions: int
     """Database transactions: one for each commit unless some had to be tried again."""
-    errors: Counter[str]
+    failed: int
+    errors: dict[str, int]
 
 
 def burst(server: str, folder: Path, *, threads: int) -> Burst:
@@ -61,4 +62,6 @@ def burst(server: str, folder: Path, *, threads: int) -> Burst:
         late = sum(thread.is_alive() for thread in started)
         if late:
             errors[f"not done after {_SECONDS:.0f} seconds"] += late
-        return Burst(threads, seconds, len(catalog.tables()), transactions() - before, errors)
+        return Burst(
+            threads, seconds, len(catalog.tables()), transactions() - before, errors.total(), dict(errors)
+        )

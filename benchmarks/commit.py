@@ -96,7 +96,7 @@ def targets(
         found += [_ratio(figures, contender, 5.0) for contender in (STOCK, PATIENT)]
     if burst is not None:
         what = f"{burst.threads} commits at once into one catalog all succeed"
-        told = f"{burst.stand} tables there, {burst.errors.total()} failed, {burst.transactions} transactions"
+        told = f"{burst.stand} tables there, {burst.failed} failed, {burst.transactions} transactions"
         found.append(Target(burst.stand == burst.threads and not burst.errors, what, told))
     if listing is not None:
         same = listing.many == listing.few
@@ -145,7 +145,7 @@ def show(figures: Figures, burst: Burst | None, listing: Listing | None) -> str:
     if burst is not None:
         parts.append(
             f"{burst.threads} threads, one catalog, a table each: {burst.seconds:.2f} s, "
-            f"{burst.threads / burst.seconds:.0f} commits/s, {burst.errors.total()} failed"
+            f"{burst.threads / burst.seconds:.0f} commits/s, {burst.failed} failed"
         )
         parts += [f"  {number} x {error}" for error, number in burst.errors.items()]
     if listing is not None:
@@ -227,9 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     scale = QUICK if given.quick else FULL
     parts: Sequence[str] = given.only or PARTS
 
-    # Ending by a signal, ours included, still runs every clean-up.
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGALRM, _stop)
+    # Ending by a signal, our own alarm included, still runs every clean-up.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, _stop)
     signal.alarm(_LIMIT_SECONDS)
     began = time.monotonic()
 

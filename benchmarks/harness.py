@@ -127,8 +127,10 @@ class Crew:
     def _stop(self) -> None:
         for pipe in self._pipes:
             pipe.close()
+        gentle = time.monotonic() + 2
         for process in self._processes:
-            process.join(1)
+            process.join(max(0.0, gentle - time.monotonic()))
+        for process in self._processes:
             for end in (process.terminate, process.kill):
                 if process.is_alive():
                     end()

@@ -47,7 +47,7 @@ class Figure:
     cpu: float
     wal: float
     failed: int
-    errors: Counter[str]
+    errors: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +95,18 @@ def _drop(connection: psycopg.Connection[tuple[str, ...]], prefix: str) -> None:
 
 def _result(tallies: Sequence[Tally], wal: float, seconds: float) -> Result:
     done = [tally.done for tally in tallies]
-    errors: Counter[str] = Counter()
-    for tally in tallies:
-        errors += tally.errors
     return Result(
         sum(done) / seconds,
         min(done) / statistics.mean(done) if any(done) else 0.0,
         statistics.median(tally.latency for tally in tallies),
         statistics.mean(tally.cpu for tally in tallies),
         wal / max(sum(tally.total for tally in tallies), 1),
-        errors,
+        sum((tally.errors for tally in tallies), Counter[str]()),
     )
 
 
 def _figure(contender: str, writers: int, found: Sequence[Result]) -> Figure:
-    errors: Counter[str] = Counter()
-    for result in found:
-        errors += result.errors
+    errors = sum((result.errors for result in found), Counter[str]())
     return Figure(
         contender,
         writers,
@@ -122,5 +117,5 @@ def _figure(contender: str, writers: int, found: Sequence[Result]) -> Figure:
         statistics.median(result.cpu for result in found),
         statistics.median(result.wal for result in found),
         errors.total(),
-        errors,
+        dict(errors),
     )

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from forklake.commit.draft import Draft
 from forklake.commit.publish import Published, publish
-from forklake.errors import InvalidArgument
+from forklake.errors import ForklakeError, InvalidArgument, StoreBusy
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId
 from forklake.model.snapshots import Author, Head, Snapshot
-from forklake.scope import Edit
+from forklake.scope import Ids
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
 from forklake.store.read import Moment, head_at, head_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
+
+ATTEMPTS = 1000
+
+T = TypeVar("T")
 
 
 class Catalog(CatalogVerbs):
@@ -69,14 +72,32 @@ class Catalog(CatalogVerbs):
         """The catalog as it is now, or as it was."""
         return Draft(self._states.get(self._head()))
 
-    @contextmanager
-    def edit(self) -> Generator[Edit, None, None]:
-        """Change the catalog and commit."""
-        edit = Edit(self._draft_to_change())
-        yield edit
-        published = self._publish(edit.draft, Author())
-        if published is not None:
-            edit.final_id = lambda given: published.ids.get(given, given)
+    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
+        """Change the catalog and commit, as often as others get in between.
+
+        Nobody has seen what the change was based on, so a conflict is no reason to refuse it: it is made
+        again on the newer catalog. For the same reason it may start from the state that was seen last,
+        which saves a look; only if nothing came of it is the present looked at.
+        """
+        draft = self._draft_to_change(seen_last=True)
+        for _ in range(ATTEMPTS):
+            refusal = None
+            try:
+                result = change(draft)
+                published = self._publish(draft, Author())
+                if published is not None:
+                    return result, published.final_id
+            except ForklakeError as error:
+                refusal = error
+            newer = self._draft_to_change()
+            if newer.state.head == draft.state.head:
+                if refusal is not None:
+                    raise refusal
+                return change(newer), int
+            draft = newer
+        raise StoreBusy(
+            f'catalog "{self.name}" changed {ATTEMPTS} times while this change was made: try again'
+        )
 
     # Listings and look-ups take `at`, for those who want to see the past without a second handle.
 
@@ -104,11 +125,14 @@ class Catalog(CatalogVerbs):
         head = head_of(self._database, self.id, or_dropped=self._at is not None)
         return head if self._at is None else head_at(self._database, head, self._at)
 
-    def _draft_to_change(self) -> Draft:
+    def _draft_to_change(self, *, seen_last: bool = False) -> Draft:
         if self._at is not None:
             raise InvalidArgument(
                 f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change'
             )
+        state = self._states.latest(self.id) if seen_last else None
+        if state is not None:
+            return Draft(state)
         head = self._head()
         state = self._states.get(head)
         # The structure may have been read at an earlier snapshot; the transaction's base is the present one.
@@ -121,5 +145,5 @@ class Catalog(CatalogVerbs):
         published = publish(self._database, plan, draft.state.head, author)
         if not published.rebased:
             # Nobody else changed anything, so the new structure is known without reading it.
-            self._states.put(draft.state.after(published.head, published.pairs))
+            self._states.put(draft.state.after(published.head, published.pairs), latest=True)
         return published

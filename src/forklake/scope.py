@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from forklake.commit.draft import Draft
 
+T = TypeVar("T")
 
-class Edit:
-    """A draft that is being changed, and, once it is committed, the ids that new objects got."""
-
-    def __init__(self, draft: Draft) -> None:
-        """Ids stay as they are unless a commit replaces them."""
-        self.draft = draft
-        self.final_id: Callable[[int], int] = lambda given: given
+Ids = Callable[[int], int]
+"""What became of the ids of new objects: a commit replaces provisional ones."""
 
 
 class Scope(Protocol):
@@ -25,6 +20,9 @@ class Scope(Protocol):
         """The catalog as it is to be seen now."""
         ...
 
-    def edit(self) -> AbstractContextManager[Edit]:
-        """Change the catalog; what was done counts when the block is left without an exception."""
+    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
+        """Change the catalog; returns what the change returned, and the ids that new objects got.
+
+        The change may be run again on a newer draft, so it must do nothing but look at it and change it.
+        """
         ...

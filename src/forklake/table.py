@@ -79,10 +79,12 @@ class Table:
         wanted = types.parse(type) if isinstance(type, str) else type
         leaf = columns.split_path(name)[-1]
         spec = ColumnSpec(leaf, wanted, nullable, default)
-        with self._scope.edit() as edit:
-            table = edit.draft.table(self._id)
-            added = columns.add(table.columns, name, spec, edit.draft.last_column_id(table))
-            edit.draft.set_columns(table, added)
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_columns(table, columns.add(table.columns, name, spec, draft.last_column_id(table)))
+
+        self._scope.apply(change)
 
     def drop_column(self, name: ColumnPath) -> None:
         """Remove a column or a field of a struct. Older snapshots still show it."""
@@ -115,15 +117,17 @@ class Table:
 
     def rename(self, new_name: str | tuple[str, str] | QualifiedName) -> None:
         """Give the table another name. A bare name keeps its schema; `schema.name` moves it there."""
-        with self._scope.edit() as edit:
-            table = edit.draft.table(self._id)
-            target = QualifiedName.parse(new_name, "table", schema=self._qualified_name(edit.draft).schema)
-            edit.draft.rename_table(table, target)
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            target = QualifiedName.parse(new_name, "table", schema=self._qualified_name(draft).schema)
+            draft.rename_table(table, target)
+
+        self._scope.apply(change)
 
     def drop(self) -> None:
         """End the table. Older snapshots still show it."""
-        with self._scope.edit() as edit:
-            edit.draft.drop_table(edit.draft.table(self._id))
+        self._scope.apply(lambda draft: draft.drop_table(draft.table(self._id)))
 
     # ---- Comments and tags ---
 
@@ -133,10 +137,13 @@ class Table:
 
     def set_tag(self, key: str, value: str | None, *, column: ColumnPath | None = None) -> None:
         """Tag the table or a column; None removes the tag."""
-        with self._scope.edit() as edit:
-            table = edit.draft.table(self._id)
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
             target = None if column is None else columns.find(table.columns, column).id
-            edit.draft.set_tag(table, target, key, value)
+            draft.set_tag(table, target, key, value)
+
+        self._scope.apply(change)
 
     def tags(self, *, column: ColumnPath | None = None) -> dict[str, str]:
         """The tags of the table or of a column; its comment is the tag `comment`."""
@@ -154,7 +161,9 @@ class Table:
     def _qualified_name(self, draft: Draft) -> QualifiedName:
         return draft.name_of(draft.table(self._id))
 
-    def _change(self, change: Callable[[Columns], Columns]) -> None:
-        with self._scope.edit() as edit:
-            table = edit.draft.table(self._id)
-            edit.draft.set_columns(table, change(table.columns))
+    def _change(self, reshape: Callable[[Columns], Columns]) -> None:
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_columns(table, reshape(table.columns))
+
+        self._scope.apply(change)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from forklake.commit.draft import Draft
 from forklake.commit.publish import Published
@@ -14,8 +13,10 @@ from forklake.errors import InvalidArgument, TransactionClosed
 from forklake.model.ids import SnapshotId
 from forklake.model.names import check_text
 from forklake.model.snapshots import Author
-from forklake.scope import Edit
+from forklake.scope import Ids
 from forklake.verbs import CatalogVerbs
+
+T = TypeVar("T")
 
 Publish = Callable[[Draft, Author], Published | None]
 
@@ -45,10 +46,9 @@ class Transaction(CatalogVerbs):
             raise TransactionClosed(f"this transaction was {self._end}: begin a new one")
         return self._draft
 
-    @contextmanager
-    def edit(self) -> Generator[Edit, None, None]:
+    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
         """Change the draft; it counts when the transaction commits."""
-        yield Edit(self.read())
+        return change(self.read()), int
 
     def commit(self) -> SnapshotId | None:
         """Publish everything as one snapshot; None if nothing was changed."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
 
 from forklake.commit.draft import Draft, Tagged
-from forklake.errors import InvalidArgument, NotFound
+from forklake.errors import InvalidArgument
 from forklake.model.columns import build
 from forklake.model.ddl import ColumnSource, columns_of
 from forklake.model.entities import (
@@ -20,8 +19,10 @@ from forklake.model.entities import (
 )
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
-from forklake.scope import Edit
+from forklake.scope import Ids
 from forklake.table import Table
+
+T = TypeVar("T")
 
 Name = str | tuple[str, str] | QualifiedName
 """`orders`, `sales.orders`, `'"odd.schema"."t"'`, or a (schema, name) pair. The schema defaults to `main`."""
@@ -35,8 +36,8 @@ class CatalogVerbs:
         """The catalog as it is to be seen now."""
         raise NotImplementedError
 
-    def edit(self) -> AbstractContextManager[Edit]:
-        """Change the catalog; what was done counts when the block is left without an exception."""
+    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
+        """Change the catalog; returns what the change returned, and the ids that new objects got."""
         raise NotImplementedError
 
     # ---- Schemas ---
@@ -47,22 +48,25 @@ class CatalogVerbs:
 
     def create_schema(self, name: str, *, if_not_exists: bool = False) -> None:
         """Create a schema."""
-        with self.edit() as edit:
-            if if_not_exists and any(schema.name == name for schema in edit.draft.schemas()):
-                return
-            edit.draft.create_schema(name)
+
+        def change(draft: Draft) -> None:
+            if not (if_not_exists and any(schema.name == name for schema in draft.schemas())):
+                draft.create_schema(name)
+
+        self.apply(change)
 
     def rename_schema(self, name: str, new_name: str) -> None:
         """Give a schema another name."""
-        with self.edit() as edit:
-            edit.draft.rename_schema(edit.draft.schema_named(name), new_name)
+        self.apply(lambda draft: draft.rename_schema(draft.schema_named(name), new_name))
 
     def drop_schema(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a schema that is empty, or with `cascade` everything in it."""
-        with self.edit() as edit:
-            if if_exists and all(schema.name != name for schema in edit.draft.schemas()):
-                return
-            edit.draft.drop_schema(edit.draft.schema_named(name), cascade=cascade)
+
+        def change(draft: Draft) -> None:
+            if not (if_exists and all(schema.name != name for schema in draft.schemas())):
+                draft.drop_schema(draft.schema_named(name), cascade=cascade)
+
+        self.apply(change)
 
     # ---- Tables ---
 
@@ -85,30 +89,31 @@ class CatalogVerbs:
         target = QualifiedName.parse(name)
         specs = columns_of(columns)
         built = build(specs)
-        with self.edit() as edit:
-            if if_not_exists:
-                try:
-                    return Table(self, edit.draft.table_named(target).id)
-                except NotFound:
-                    pass
-            table = edit.draft.create_table(target, built)
+
+        def change(draft: Draft) -> TableId:
+            existing = draft.find_table(target) if if_not_exists else None
+            if existing is not None:
+                return existing.id
+            table = draft.create_table(target, built)
             if comment is not None:
-                edit.draft.set_tag(table, None, "comment", comment)
+                draft.set_tag(table, None, "comment", comment)
             for column, spec in zip(built, specs, strict=True):
                 if spec.comment is not None:
-                    edit.draft.set_tag(table, column.id, "comment", spec.comment)
-        return Table(self, TableId(edit.final_id(table.id)))
+                    draft.set_tag(table, column.id, "comment", spec.comment)
+            return table.id
+
+        created, ids = self.apply(change)
+        return Table(self, TableId(ids(created)))
 
     def drop_table(self, name: Name, *, if_exists: bool = False) -> None:
         """Drop a table. Older snapshots still show it."""
-        with self.edit() as edit:
-            try:
-                table = edit.draft.table_named(QualifiedName.parse(name))
-            except NotFound:
-                if if_exists:
-                    return
-                raise
-            edit.draft.drop_table(table)
+        target = QualifiedName.parse(name)
+
+        def change(draft: Draft) -> None:
+            if not (if_exists and draft.find_table(target) is None):
+                draft.drop_table(draft.table_named(target))
+
+        self.apply(change)
 
     # ---- Views ---
 
@@ -125,28 +130,27 @@ class CatalogVerbs:
         """Store a query under a name; `columns` renames what it returns."""
         target = QualifiedName.parse(name, "view")
         aliases = tuple(check_name(column, "column") for column in columns)
-        with self.edit() as edit:
-            edit.draft.create_view(
-                target, check_text(sql, "view's SQL"), aliases=aliases, or_replace=or_replace
-            )
+        check_text(sql, "view's SQL")
+        self.apply(lambda draft: draft.create_view(target, sql, aliases=aliases, or_replace=or_replace))
 
     def rename_view(self, name: Name, new_name: Name) -> None:
         """Give a view another name. A bare name keeps its schema."""
-        with self.edit() as edit:
-            view = edit.draft.view_named(QualifiedName.parse(name, "view"))
-            target = QualifiedName.parse(new_name, "view", schema=edit.draft.name_of(view).schema)
-            edit.draft.rename_view(view, target)
+
+        def change(draft: Draft) -> None:
+            view = draft.view_named(QualifiedName.parse(name, "view"))
+            draft.rename_view(view, QualifiedName.parse(new_name, "view", schema=draft.name_of(view).schema))
+
+        self.apply(change)
 
     def drop_view(self, name: Name, *, if_exists: bool = False) -> None:
         """Drop a view."""
-        with self.edit() as edit:
-            try:
-                view = edit.draft.view_named(QualifiedName.parse(name, "view"))
-            except NotFound:
-                if if_exists:
-                    return
-                raise
-            edit.draft.drop_view(view)
+        target = QualifiedName.parse(name, "view")
+
+        def change(draft: Draft) -> None:
+            if not (if_exists and draft.find_view(target) is None):
+                draft.drop_view(draft.view_named(target))
+
+        self.apply(change)
 
     # ---- Macros ---
 
@@ -175,26 +179,28 @@ class CatalogVerbs:
             raise InvalidArgument(f'macro "{target}" needs SQL, or overloads')
         for impl in impls:
             _check_implementation(impl)
-        with self.edit() as edit:
-            edit.draft.create_macro(target, impls, or_replace=or_replace)
+        self.apply(lambda draft: draft.create_macro(target, impls, or_replace=or_replace))
 
     def rename_macro(self, name: Name, new_name: Name) -> None:
         """Give a macro another name. A bare name keeps its schema."""
-        with self.edit() as edit:
-            macro = edit.draft.macro_named(QualifiedName.parse(name, "macro"))
-            target = QualifiedName.parse(new_name, "macro", schema=edit.draft.name_of(macro).schema)
-            edit.draft.rename_macro(macro, target)
+
+        def change(draft: Draft) -> None:
+            macro = draft.macro_named(QualifiedName.parse(name, "macro"))
+            draft.rename_macro(
+                macro, QualifiedName.parse(new_name, "macro", schema=draft.name_of(macro).schema)
+            )
+
+        self.apply(change)
 
     def drop_macro(self, name: Name, *, if_exists: bool = False) -> None:
         """Drop a macro."""
-        with self.edit() as edit:
-            try:
-                macro = edit.draft.macro_named(QualifiedName.parse(name, "macro"))
-            except NotFound:
-                if if_exists:
-                    return
-                raise
-            edit.draft.drop_macro(macro)
+        target = QualifiedName.parse(name, "macro")
+
+        def change(draft: Draft) -> None:
+            if not (if_exists and draft.find_macro(target) is None):
+                draft.drop_macro(draft.macro_named(target))
+
+        self.apply(change)
 
     # ---- Comments and tags ---
 
@@ -205,8 +211,7 @@ class CatalogVerbs:
 
     def set_tag(self, kind: ObjectKind, name: Name, key: str, value: str | None) -> None:
         """Tag a schema, table, view or macro; None removes the tag."""
-        with self.edit() as edit:
-            edit.draft.set_tag(_object(edit.draft, kind, name), None, key, value)
+        self.apply(lambda draft: draft.set_tag(_object(draft, kind, name), None, key, value))
 
     def comment(self, kind: ObjectKind, name: Name, text: str | None) -> None:
         """Comment a schema, table, view or macro; None removes the comment."""

@@ -4,8 +4,8 @@
 `lake`        a fresh, empty lake there, closed afterwards
 `catalog`     the catalog "main_catalog" of that lake
 `database`    the store underneath the lake: transactions and named statements
-`raw`         runs SQL text on the same database through the ordinary driver and returns rows: `raw("SELECT 1")`
-`reopen`      opens a lake that exists, the same one or another; closed afterwards: `reopen()`, `reopen(other_url)`
+`raw`         runs SQL text on the same database through the ordinary driver, returns rows: `raw("SELECT 1")`
+`reopen`      opens a lake that exists, the same or another; closed afterwards: `reopen()`, `reopen(url)`
 `sql_on`      `raw` for any address, whatever stands there: `sql_on(url)("SELECT 1")`
 `in_threads`  runs callables at the same time and returns what they returned, or raises what they raised
 `program`     starts Python text as another process, as an ordinary user if it says so; see `Program`
@@ -172,7 +172,7 @@ def _runner(url: str, opened: ExitStack) -> RunSql:
 def _in_child(work: Callable[[], Any], *, seconds: float = FORK_SECONDS) -> Any:
     with tempfile.TemporaryFile() as answer:
         with warnings.catch_warnings():
-            # Newer Pythons warn that forking a process with threads is risky: this is the risk that is tested.
+            # Newer Pythons warn that forking a process with threads is risky: that risk is tested here.
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if child == 0:
@@ -216,14 +216,16 @@ def _ends(child: int, seconds: float) -> bool:
     return True
 
 
-# Everything that is read from disk is read before the privileges go: the environment may belong to root alone.
 _PRELUDE = """
 import json, os, sys, threading, time
-import duckdb, psycopg, pytz, sqlite3, forklake
-from forklake.store.statements import schema_script, statements
-for dialect in ("sqlite", "duckdb", "postgresql"):
-    statements(dialect), schema_script(dialect)
+import forklake
 def drop_privileges():
+    # What has to be read from disk is read before: the environment may belong to root alone.
+    import duckdb, psycopg, psycopg_pool, pytz, sqlite3
+    import forklake.store.duckdb, forklake.store.postgres, forklake.store.sqlite
+    from forklake.store.statements import schema_script, statements
+    for dialect in ("sqlite", "duckdb", "postgresql"):
+        statements(dialect), schema_script(dialect)
     if os.geteuid() == 0:
         os.setgroups([]), os.setgid(65534), os.setuid(65534)
 def say(value):
@@ -237,7 +239,7 @@ def outcome(work):
 
 
 class Program:
-    """A Python program in another process. It may `say(value)`, `input()` and `drop_privileges()`; see _PRELUDE."""
+    """A Python program in another process. It may `say(value)`, `input()`, `drop_privileges()`."""
 
     def __init__(self, text: str, *arguments: str) -> None:
         script = _PRELUDE + textwrap.dedent(text)

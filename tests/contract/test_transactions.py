@@ -220,3 +220,48 @@ def test_a_structure_seen_through_a_second_handle_is_never_stale(lake, lake_url:
     assert [column.name for column in first.table("t").columns] == ["z"]
     other.drop_table("t")
     assert [info.name for info in first.tables()] == ["u"]
+
+
+def test_a_change_without_a_transaction_starts_from_the_present(lake, reopen) -> None:
+    mine = lake.create_catalog("c")
+    table = mine.create_table("t", "a INT")
+    other = reopen().catalog("c")
+    other.table("t").add_column("b", "int")
+    other.create_table("u", "a INT")
+    # None of these may be misled by what this handle saw last.
+    table.add_column("c", "int")
+    mine.drop_table("u", if_exists=True)
+    other.create_schema("s")
+    mine.create_schema("s", if_not_exists=True)
+    other.create_table("s.x", "first INT")
+    assert mine.create_table("s.x", "second INT", if_not_exists=True).columns[0].name == "first"
+    other.drop_table("s.x")
+    assert mine.create_table("s.x", "third INT", if_not_exists=True).columns[0].name == "third"
+    other.table("t").comment("theirs")
+    table.comment(None)
+    with pytest.raises(forklake.TableExists):
+        other.create_table("late", "a INT"), mine.create_table("late", "a INT")
+    assert [column.name for column in table.columns] == ["a", "b", "c"]
+    assert [(info.schema, info.name) for info in mine.tables()] == [
+        ("main", "late"),
+        ("main", "t"),
+        ("s", "x"),
+    ]
+    assert table.tags() == {}
+
+
+def test_threads_altering_one_table_at_once_all_succeed_one_after_the_other(catalog, in_threads) -> None:
+    table = catalog.create_table("t", "id INT")
+    in_threads(*[lambda n=n: table.add_column(f"c{n}", "int") for n in range(8)], seconds=60)
+    assert sorted(column.name for column in table.columns) == [
+        "c0",
+        "c1",
+        "c2",
+        "c3",
+        "c4",
+        "c5",
+        "c6",
+        "c7",
+        "id",
+    ]
+    assert sorted(column.id for column in table.columns) == list(range(1, 10))

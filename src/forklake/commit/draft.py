@@ -123,6 +123,11 @@ class Draft:
             raise TableNotFound(f"table {table} is not there any more: it was dropped")
         return found
 
+    def find_table(self, name: QualifiedName) -> Table | None:
+        """A table, if there is one of this name."""
+        schema = self._find_schema(name.schema)
+        return None if schema is None else self._find_table(schema.id, name.name)
+
     def table_named(self, name: QualifiedName) -> Table:
         """A table with its columns, by name."""
         found = self._find_table(self.schema_named(name.schema).id, name.name)
@@ -133,6 +138,11 @@ class Draft:
     def views(self) -> list[View]:
         """Every view."""
         return _merged({view.id: view for view in self.state.views()}, self._views)
+
+    def find_view(self, name: QualifiedName) -> View | None:
+        """A view, if there is one of this name."""
+        schema = self._find_schema(name.schema)
+        return None if schema is None else self._find_view(schema.id, name.name)
 
     def view_named(self, name: QualifiedName) -> View:
         """A view by name."""
@@ -146,6 +156,11 @@ class Draft:
         if self._base_macros is None:
             self._base_macros = self.state.macros()
         return _merged({macro.id: macro for macro in self._base_macros}, self._macros)
+
+    def find_macro(self, name: QualifiedName) -> Macro | None:
+        """A macro, if there is one of this name."""
+        schema = self._find_schema(name.schema)
+        return None if schema is None else self._find_macro(schema.id, name.name)
 
     def macro_named(self, name: QualifiedName) -> Macro:
         """A macro by name."""

@@ -50,6 +50,10 @@ class Published:
     rebased: bool
     """Whether others had committed since the base."""
 
+    def final_id(self, given: int) -> int:
+        """The id that an object has now."""
+        return self.ids.get(given, given)
+
 
 @dataclass(slots=True)
 class _Writes:

@@ -106,35 +106,41 @@ def notation(changes: Iterable[Change]) -> str:
 
 
 def _entry(change: Change) -> str:
-    name = quoted(change.name or "")
-    qualified = f"{quoted(change.schema or '')}.{name}"
-    kind = change.detail or "scalar"
-    entries = {
-        Verb.CREATE_CATALOG: f"created_catalog:{name}",
-        Verb.RENAME_CATALOG: f"altered_catalog:{change.object_id}",
-        Verb.DROP_CATALOG: f"dropped_catalog:{change.object_id}",
-        Verb.CREATE_SCHEMA: f"created_schema:{name}",
-        Verb.RENAME_SCHEMA: f"altered_schema:{change.object_id}",
-        Verb.DROP_SCHEMA: f"dropped_schema:{change.object_id}",
-        Verb.CREATE_TABLE: f"created_table:{qualified}",
-        Verb.CREATE_VIEW: f"created_view:{qualified}",
-        Verb.CREATE_MACRO: f"created_{kind}_macro:{qualified}",
-        Verb.DROP_MACRO: f"dropped_{kind}_macro:{change.object_id}",
-        Verb.RENAME_MACRO: f"altered_macro:{change.object_id}",
-        Verb.TAG_SCHEMA: f"altered_schema:{change.object_id}",
-        Verb.TAG_VIEW: f"altered_view:{change.object_id}",
-        Verb.TAG_MACRO: f"altered_macro:{change.object_id}",
-        Verb.DROP_TABLE: f"dropped_table:{change.object_id}",
-        Verb.DROP_VIEW: f"dropped_view:{change.object_id}",
-        Verb.RENAME_VIEW: f"altered_view:{change.object_id}",
-        Verb.ALTER_VIEW: f"altered_view:{change.object_id}",
-        Verb.INSERT: f"inserted_into_table:{change.object_id}",
-        Verb.DELETE: f"deleted_from_table:{change.object_id}",
-        Verb.COMPACT: f"merge_adjacent:{change.object_id}",
-        Verb.FLUSH: f"inline_flush:{change.object_id}",
-    }
-    # Renames, new requirements and comments are all "altered" to DuckLake.
-    return entries.get(change.verb, f"altered_table:{change.object_id}")
+    word = _WORDS.get(change.verb, "altered_table").format(kind=change.detail)
+    match change.verb:
+        case Verb.CREATE_CATALOG | Verb.CREATE_SCHEMA:
+            return f"{word}:{quoted(change.name or '')}"
+        case Verb.CREATE_TABLE | Verb.CREATE_VIEW | Verb.CREATE_MACRO:
+            return f"{word}:{quoted(change.schema or '')}.{quoted(change.name or '')}"
+        case _:
+            return f"{word}:{change.object_id}"
+
+
+# Renames, new requirements and comments of a table are all "altered" to DuckLake.
+_WORDS = {
+    Verb.CREATE_CATALOG: "created_catalog",
+    Verb.RENAME_CATALOG: "altered_catalog",
+    Verb.DROP_CATALOG: "dropped_catalog",
+    Verb.CREATE_SCHEMA: "created_schema",
+    Verb.RENAME_SCHEMA: "altered_schema",
+    Verb.DROP_SCHEMA: "dropped_schema",
+    Verb.TAG_SCHEMA: "altered_schema",
+    Verb.CREATE_TABLE: "created_table",
+    Verb.DROP_TABLE: "dropped_table",
+    Verb.CREATE_VIEW: "created_view",
+    Verb.RENAME_VIEW: "altered_view",
+    Verb.ALTER_VIEW: "altered_view",
+    Verb.DROP_VIEW: "dropped_view",
+    Verb.TAG_VIEW: "altered_view",
+    Verb.CREATE_MACRO: "created_{kind}_macro",
+    Verb.RENAME_MACRO: "altered_macro",
+    Verb.DROP_MACRO: "dropped_{kind}_macro",
+    Verb.TAG_MACRO: "altered_macro",
+    Verb.INSERT: "inserted_into_table",
+    Verb.DELETE: "deleted_from_table",
+    Verb.COMPACT: "merge_adjacent",
+    Verb.FLUSH: "inline_flush",
+}
 
 
 def to_footprint(changes: Iterable[Change]) -> str:

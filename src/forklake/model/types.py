@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -212,6 +213,7 @@ def from_ducklake_name(name: str) -> Scalar | Decimal:
     return Scalar(name)
 
 
+@lru_cache(1024)
 def parse(text: str) -> DataType:
     """Read a type as SQL spells it: DuckDB's way, or Spark's `ARRAY<INT>` and `STRUCT<a: INT>`.
 

@@ -123,7 +123,7 @@ class Database(Protocol):
 class OpenTransaction:
     """What sessions of every backend share: they end once, and leaving or losing one rolls it back."""
 
-    _open: bool = True
+    _open: bool = False
 
     def _check_open(self) -> None:
         if not self._open:

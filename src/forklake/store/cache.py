@@ -19,6 +19,7 @@ class StateCache:
         self._database = database
         self._size = size
         self._states: OrderedDict[tuple[CatalogId, int], CatalogState] = OrderedDict()
+        self._latest: OrderedDict[CatalogId, CatalogState] = OrderedDict()
         self._lock = Lock()
 
     def get(self, head: Head) -> CatalogState:
@@ -31,10 +32,19 @@ class StateCache:
                 return state
         return self.put(CatalogState(self._database, head))
 
-    def put(self, state: CatalogState) -> CatalogState:
+    def latest(self, catalog: CatalogId) -> CatalogState | None:
+        """The state that our own last commit to a catalog led to; others may have committed since."""
+        return self._latest.get(catalog)
+
+    def put(self, state: CatalogState, *, latest: bool = False) -> CatalogState:
         """Keep a state, and forget the one that was used longest ago."""
         with self._lock:
             self._states[state.head.catalog_id, state.head.schema_version] = state
+            if latest:
+                self._latest[state.head.catalog_id] = state
+                self._latest.move_to_end(state.head.catalog_id)
+                if len(self._latest) > self._size:
+                    self._latest.popitem(last=False)
             if len(self._states) > self._size:
                 self._states.popitem(last=False)
         return state

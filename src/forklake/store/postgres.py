@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 import psycopg_pool
-from psycopg import sql
+from psycopg import pq, sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.types.numeric import Int8Dumper
 
 from forklake.errors import (
     CorruptMetadata,
@@ -24,7 +23,15 @@ from forklake.errors import (
     StoreUnavailable,
 )
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.store.backend import Allocation, Interrupted, OpenTransaction, Row, UniqueViolation, as_time
+from forklake.store.backend import (
+    Allocation,
+    Interrupted,
+    OpenTransaction,
+    Row,
+    UniqueViolation,
+    as_time,
+)
+from forklake.store.libpq import Query, Wire
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES, end_set, insert_set
 
@@ -38,9 +45,12 @@ _ARRAYS = {
     "bool": "boolean[]",
     "time": "timestamptz[]",
 }
-_PARAMETER = re.compile(r"\$(\w+)")
 _INIT_LOCK = 0x666F726B6C616B65
 """`forklake` in ASCII: whoever creates a lake holds this advisory lock."""
+# After waiting for a head, a commit must see what was committed meanwhile.
+_BEGIN = Query("BEGIN ISOLATION LEVEL READ COMMITTED")
+_COMMIT = Query("COMMIT")
+_ROLLBACK = Query("ROLLBACK")
 
 Connection = psycopg.Connection[Row]
 
@@ -56,11 +66,10 @@ class PostgresDatabase:
         self.metadata_schema = metadata_schema
         self._pool_size = pool_size
         self.url = _shown(conninfo, metadata_schema)
-        self.statements = {name: _rewritten(text) for name, text in statements(self.dialect).items()}
+        self.statements = {name: Query(text) for name, text in statements(self.dialect).items()}
         self._pid = os.getpid()
-        with self._translated():
-            first = psycopg.connect(conninfo, connect_timeout=CONNECT_SECONDS)
-            first.close()
+        self._wires: WeakKeyDictionary[Connection, Wire] = WeakKeyDictionary()
+        self._connect().close()
         self._pool = self._open_pool()
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
@@ -80,11 +89,12 @@ class PostgresDatabase:
 
     def create_schema(self, settings: Mapping[str, str]) -> None:
         """Create the empty lake with its settings, all or nothing, and once if several try."""
-        with self._translated(), self.connection() as connection, connection.transaction():
+        with translated(self.url), self._connect() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INIT_LOCK])
             schema = sql.Identifier(self.metadata_schema)
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
-            if connection.execute(self.statements["metadata_exists"]).fetchone():
+            connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(schema))
+            if connection.execute(self.statements["metadata_exists"].text).fetchone():
                 raise UniqueViolation("another process has created the lake meanwhile")
             connection.execute(schema_script(self.dialect).encode())
             connection.cursor().executemany(
@@ -95,22 +105,14 @@ class PostgresDatabase:
         """Give back every connection."""
         self._pool.close()
 
-    @contextmanager
-    def connection(self) -> Generator[Connection, None, None]:
-        """Borrow a connection from the pool."""
-        connection = self.take()
-        try:
-            yield connection
-        finally:
-            self.give_back(connection)
-
-    def take(self) -> Connection:
+    def take(self) -> tuple[Connection, Wire]:
         """A connection of one's own, from the pool."""
         if self._pid != os.getpid():
             # A forked child must not use its parent's sockets.
             self._pool, self._pid = self._open_pool(), os.getpid()
         try:
-            return self._pool.getconn()
+            connection = self._pool.getconn()
+            return connection, self._wires[connection]
         except psycopg_pool.PoolClosed as error:
             raise StoreError("the lake was closed: connect again") from error
         except psycopg_pool.PoolTimeout as error:
@@ -125,8 +127,22 @@ class PostgresDatabase:
         self._pool.putconn(connection)
 
     def _rows_once(self, statement: str, params: Mapping[str, object]) -> list[Row]:
-        with self._translated(), self.connection() as connection:
-            return connection.execute(self.statements[statement], params).fetchall()
+        with translated(self.url):
+            connection, wire = self.take()
+            try:
+                wire.send(self.statements[statement], params)
+                (answer,) = wire.receive()
+                return wire.rows(answer)
+            finally:
+                self.give_back(connection)
+
+    def _connect(self) -> Connection:
+        try:
+            return psycopg.connect(
+                self._conninfo, connect_timeout=CONNECT_SECONDS, application_name="forklake"
+            )
+        except psycopg.Error as error:
+            raise _error(self.url, error) from error
 
     def _open_pool(self) -> psycopg_pool.ConnectionPool[Connection]:
         return psycopg_pool.ConnectionPool(
@@ -136,129 +152,118 @@ class PostgresDatabase:
             timeout=POOL_WAIT_SECONDS,
             max_waiting=0,
             configure=self._configure,
+            check=self._check,
             kwargs={"connect_timeout": CONNECT_SECONDS, "application_name": "forklake"},
             open=True,
         )
 
     def _configure(self, connection: Connection) -> None:
-        # After waiting for a head, a commit must see what was committed meanwhile.
-        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-        # One width for all numbers keeps one prepared statement for each text.
-        connection.adapters.register_dumper(int, Int8Dumper)
-        connection.prepare_threshold = 2
         path = sql.Identifier(self.metadata_schema).as_string(connection)
         connection.autocommit = True
         connection.execute("SELECT set_config('search_path', %s, false)", [path])
+        self._wires[connection] = Wire(connection)
 
-    @contextmanager
-    def _translated(self) -> Generator[None, None, None]:
-        with translated(self.url):
-            yield
+    def _check(self, connection: Connection) -> None:
+        """Let the pool drop a connection that the server closed while it was idle."""
+        if not self._wires[connection].is_idle():
+            raise psycopg.OperationalError("the server has closed the connection")
 
 
 class PostgresSession(OpenTransaction):
-    """A write transaction on PostgreSQL, in pipeline mode: it waits for answers only where one is needed."""
+    """A write transaction on PostgreSQL: statements wait on this side until an answer is needed."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         """Take a connection; the transaction begins with the first statement."""
         self._open = False
         self._database = database
-        self._connection = database.take()
-        self._connection.autocommit = False
-        self._batch = self._connection.pipeline()
-        self._expected: list[tuple[psycopg.Cursor[Row], int, str]] = []
-        with translated(database.url):
-            self._pipeline = self._batch.__enter__()
+        self._ends: list[tuple[int, int, str]] = []
+        """Which of the waiting statements must end how many rows of which table."""
+        self._sent = 1
+        self._connection, self._wire = database.take()
+        self._wire.send(_BEGIN, {})
         self._open = True
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
-        with self._running():
-            return self._run(statement, params).fetchall()
+        self._send(self._database.statements[statement], params)
+        return self._wire.rows(self._answers()[-1])
 
     def execute(self, statement: str, /, **params: object) -> None:
         """Run a statement that returns nothing, together with those that follow."""
-        with self._running():
-            self._run(statement, params)
+        self._send(self._database.statements[statement], params)
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Add rows to a table."""
         if rows:
-            with self._running():
-                self._connection.execute(_insert(table, tuple(columns)), _columns(columns, rows))
+            self._send(_insert(table, tuple(columns)), _columns(columns, rows))
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
     ) -> None:
         """Set the end of a catalog's own live rows; checked with the other answers, before the commit."""
-        params = _columns(keys, rows) | {"catalog": catalog, "end": end}
-        with self._running():
-            cursor = self._connection.execute(_end(table, tuple(keys)), params)
-        self._expected.append((cursor, len(rows), table))
+        self._ends.append((self._sent, len(rows), table))
+        self._send(_end(table, tuple(keys)), _columns(keys, rows) | {"catalog": catalog, "end": end})
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
         """Draw the number of a snapshot, and numbers for what it creates."""
-        with self._running():
-            answer = self._run("allocate", {"catalog_ids": catalog_ids, "file_ids": file_ids}).fetchone()
-        return _allocation(answer)
+        (numbers,) = self.rows("allocate", catalog_ids=catalog_ids, file_ids=file_ids)
+        return _allocation(numbers)
 
     def lock_head(
         self, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
     ) -> tuple[Row | None, Allocation]:
         """Wait for the head and draw numbers, sent together: the server runs the second after the first."""
-        with self._running():
-            head = self._run("lock_head", {"catalog": catalog})
-            numbers = self._run("allocate", {"catalog_ids": catalog_ids, "file_ids": file_ids})
-            return head.fetchone(), _allocation(numbers.fetchone())
+        self._send(self._database.statements["lock_head"], {"catalog": catalog})
+        self._send(self._database.statements["allocate"], {"catalog_ids": catalog_ids, "file_ids": file_ids})
+        head, numbers = map(self._wire.rows, self._answers()[-2:])
+        return (head[0] if head else None), _allocation(numbers[0])
 
     def commit(self) -> None:
         """Make everything durable."""
-        with self._running():
-            if self._expected:
-                self._pipeline.sync()
-                for cursor, rows, table in self._expected:
-                    if cursor.rowcount != rows:
-                        raise CorruptMetadata(
-                            f"{rows - cursor.rowcount} rows of {table} that should end are not live"
-                        )
-            self._connection.commit()
-            self._leave_pipeline()
+        if self._ends:
+            self._answers()
+        self._send(_COMMIT, {})
+        outcome = self._answers()[-1]
+        if outcome.command_status != b"COMMIT":
+            raise StoreError(f"PostgreSQL did not commit on {self._database.url}")
         self._finish()
 
     def rollback(self) -> None:
         """Undo everything; nothing happens if the transaction has ended."""
         if self._open:
             try:
-                self._leave_pipeline()
-                self._connection.rollback()
+                # What waits goes out with it, and is undone with the rest.
+                self._wire.send(_ROLLBACK, {})
+                self._wire.receive()
             except psycopg.Error:
                 # The statement that failed has been reported; a connection in doubt is not kept.
                 self._connection.close()
             finally:
                 self._finish()
 
-    def _run(self, statement: str, params: Mapping[str, object]) -> psycopg.Cursor[Row]:
-        return self._connection.execute(self._database.statements[statement], params)
+    def _send(self, query: Query, params: Mapping[str, object]) -> None:
+        self._check_open()
+        with translated(self._database.url):
+            self._wire.send(query, params)
+        self._sent += 1
 
-    def _leave_pipeline(self) -> None:
-        self._batch.__exit__(None, None, None)
+    def _answers(self) -> list[pq.abc.PGresult]:
+        self._check_open()
+        with translated(self._database.url):
+            answers = self._wire.receive()
+        ends, self._ends, self._sent = self._ends, [], 0
+        for place, expected, table in ends:
+            ended = answers[place].command_tuples or 0
+            if ended != expected:
+                raise CorruptMetadata(f"{expected - ended} rows of {table} that should end are not live")
+        return answers
 
     def _finish(self) -> None:
         self._open = False
-        if not self._connection.closed:
-            self._connection.autocommit = True
         self._database.give_back(self._connection)
 
-    @contextmanager
-    def _running(self) -> Generator[None, None, None]:
-        self._check_open()
-        with translated(self._database.url):
-            yield
 
-
-def _allocation(answer: Row | None) -> Allocation:
-    if answer is None:
-        raise CorruptMetadata("the sequences of the lake did not answer")
+def _allocation(answer: Row) -> Allocation:
     snapshot, moment, catalog_ids, file_ids, next_catalog_id, next_file_id = answer
     return Allocation(
         SnapshotId(snapshot),
@@ -270,11 +275,6 @@ def _allocation(answer: Row | None) -> Allocation:
     )
 
 
-def _rewritten(text: str) -> bytes:
-    """`$name` becomes psycopg's `%(name)s`; done once for each statement."""
-    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
-
-
 def _columns(columns: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
     return {name: [row[place] for row in rows] for place, name in enumerate(columns)}
 
@@ -284,13 +284,13 @@ def _arrays(table: str, columns: tuple[str, ...]) -> list[str]:
 
 
 @cache
-def _insert(table: str, columns: tuple[str, ...]) -> bytes:
-    return _rewritten(insert_set(table, columns, _arrays(table, columns)))
+def _insert(table: str, columns: tuple[str, ...]) -> Query:
+    return Query(insert_set(table, columns, _arrays(table, columns)))
 
 
 @cache
-def _end(table: str, keys: tuple[str, ...]) -> bytes:
-    return _rewritten(end_set(table, keys, _arrays(table, keys)))
+def _end(table: str, keys: tuple[str, ...]) -> Query:
+    return Query(end_set(table, keys, _arrays(table, keys)))
 
 
 def _shown(conninfo: str, metadata_schema: str) -> str:
@@ -309,14 +309,14 @@ def translated(url: str) -> Generator[None, None, None]:
         raise UniqueViolation(str(error)) from error
     except psycopg.Error as error:
         if _again(error):
-            raise Interrupted(_first_line(error)) from error
+            raise Interrupted(f"{url} gave up: {_first_line(error)}; try again") from error
         raise _error(url, error) from error
 
 
 def _again(error: psycopg.Error) -> bool:
     """Whether a fresh transaction may succeed: serialisation, deadlock, shutdown, a connection that broke."""
     state = error.sqlstate or ""
-    broke = not state and isinstance(error, psycopg.OperationalError) and error.pgconn is not None
+    broke = not state and isinstance(error, psycopg.OperationalError)
     return state in ("40001", "40P01") or state.startswith(("08", "57P")) or broke
 
 

@@ -28,6 +28,9 @@ from forklake.model.snapshots import Head, Snapshot
 from forklake.store.backend import Database, Row, as_time
 from forklake.store.rows import Entity, RowKey
 
+MOST_KEPT = 256
+"""How many tables a state hands on to the next: more would cost more than reading them again."""
+
 Moment = int | datetime
 """A point in time to travel to: the number of a snapshot, or a time."""
 
@@ -155,6 +158,7 @@ class CatalogState:
         self._schemas: dict[int, Schema] | None = None
         self._tables: dict[int, Table | None] = {}
         self._table_names: dict[tuple[int, str], int | None] = {}
+        self._last_columns: dict[int, int] = {}
 
     def schemas(self) -> dict[int, Schema]:
         """Every schema, by id."""
@@ -199,7 +203,10 @@ class CatalogState:
 
     def last_column_id(self, table: TableId) -> int:
         """The highest column id that a table ever used up to the present, so that none is used twice."""
-        return self._database.rows("last_column_id", catalog=self.head.catalog_id, table=table)[0][0] or 0
+        if table not in self._last_columns:
+            found = self._database.rows("last_column_id", catalog=self.head.catalog_id, table=table)
+            self._last_columns[table] = found[0][0] or 0
+        return self._last_columns[table]
 
     def views(self) -> list[View]:
         """Every view."""
@@ -254,8 +261,10 @@ class CatalogState:
         """The state that a commit of these changes leads to, with what is known already."""
         state = CatalogState(self._database, head)
         state._schemas = None if self._schemas is None else dict(self._schemas)
-        state._tables = dict(self._tables)
-        state._table_names = dict(self._table_names)
+        if len(self._table_names) < MOST_KEPT:
+            state._tables = dict(self._tables)
+            state._table_names = dict(self._table_names)
+            state._last_columns = dict(self._last_columns)
         for before, _ in pairs:
             if isinstance(before, Table):
                 state._tables[before.id] = None
@@ -267,9 +276,16 @@ class CatalogState:
             if isinstance(after, Table):
                 state._tables[after.id] = after
                 state._table_names[after.schema_id, after.name] = after.id
+                self._count_columns(state, after)
             elif isinstance(after, Schema) and state._schemas is not None:
                 state._schemas[after.id] = after
         return state
+
+    def _count_columns(self, state: CatalogState, table: Table) -> None:
+        """A table that is new, or whose columns were counted before, need not be asked again."""
+        used = self._last_columns.get(table.id, 0 if table.id not in self._tables else None)
+        if used is not None:
+            state._last_columns[table.id] = max(used, *(column.id for column in table.walk()))
 
     def _keep(self, found: list[Row], table: int) -> None:
         if not found:

@@ -1,0 +1,304 @@
+"""The `.sql` files: read rightly, valid on every database, all used, and every read kept to one catalog."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import duckdb
+import psycopg
+import pytest
+import sqlglot
+from psycopg import pq, sql
+from sqlglot import exp
+
+import forklake
+from forklake.store.statements import Dialect, parse, schema_script, statements
+from forklake.store.tables import TABLES
+
+DIALECTS: tuple[Dialect, ...] = ("sqlite", "duckdb", "postgresql")
+SOURCE = Path(forklake.__file__).parent
+SQL_FILES = sorted((SOURCE / "store" / "sql").glob("*.sql"))
+STATEMENT_FILES = [path for path in SQL_FILES if path.stem not in DIALECTS]
+
+# Tables of the whole lake: what they hold is not a catalog's content, so no view stands before them.
+LAKE_TABLES = {
+    "ducklake_metadata",
+    "ducklake_snapshot",
+    "ducklake_snapshot_changes",
+    "ducklake_catalog",
+    "ducklake_catalog_head",
+    "ducklake_catalog_lineage",
+    "ducklake_snapshot_reservation",
+    "ducklake_files_scheduled_for_deletion",
+    "ducklake_counter",
+}
+
+# Reads that are about the whole lake, and so about no catalog in particular.
+LAKE_WIDE_READS = {
+    "metadata_exists",
+    "setting",
+    "catalog_by_name",
+    "catalog_by_name_at",
+    "catalogs_at",
+    "snapshots",
+    "snapshot_exists",
+    "latest_snapshot",
+    "lake_snapshot_at_time",
+}
+LAKE_WIDE_WRITES = {"allocate", "forget_setting"}
+
+
+def parameters(text: str) -> set[str]:
+    return set(re.findall(r"\$(\w+)", text))
+
+
+def relations(text: str) -> set[str]:
+    return set(re.findall(r"\b(?:ducklake|visible)_\w+", text))
+
+
+def named_in(prefix: str) -> set[str]:
+    return {
+        name for path in STATEMENT_FILES if path.name.startswith(prefix) for name in parse(path.read_text())
+    }
+
+
+READS, WRITES = named_in("read"), named_in("write")
+
+
+# ---- The loader -----------------------------------------------------------------------------------------
+
+
+def test_a_file_is_split_into_its_statements_without_comments() -> None:
+    text = """-- What stands before the first name belongs to nobody.
+SELECT 'nobody';
+
+-- name: first
+-- Says something.
+SELECT a
+  -- in the middle
+  FROM t
+ WHERE b = '-- not a comment' AND c = $c;
+
+-- name: second
+DELETE FROM t;
+"""
+    assert parse(text) == {
+        "first": "SELECT a\n  FROM t\n WHERE b = '-- not a comment' AND c = $c",
+        "second": "DELETE FROM t",
+    }
+
+
+def test_a_file_without_names_holds_no_statements() -> None:
+    assert parse("-- only\n-- comments\n") == {}
+
+
+@pytest.mark.parametrize("path", STATEMENT_FILES, ids=lambda path: path.name)
+def test_every_file_names_each_statement_once(path: Path) -> None:
+    names = re.findall(r"^-- name: (.*)$", path.read_text(), re.MULTILINE)
+    assert names
+    assert len(names) == len(set(names)) == len(parse(path.read_text()))
+
+
+@pytest.mark.parametrize("path", STATEMENT_FILES, ids=lambda path: path.name)
+def test_every_name_stands_before_one_statement(path: Path) -> None:
+    for name, text in parse(path.read_text()).items():
+        assert text, name
+        assert ";" not in text, name
+        assert not text.startswith("--"), name
+
+
+def test_no_name_is_both_a_read_and_a_write() -> None:
+    assert set() == READS & WRITES
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_database_has_every_statement(dialect: Dialect) -> None:
+    assert set(statements(dialect)) == READS | WRITES
+
+
+def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None:
+    for dialect in DIALECTS:
+        for kind in ("read", "write"):
+            path = SOURCE / "store" / "sql" / f"{kind}.{dialect}.sql"
+            own = parse(path.read_text()) if path.exists() else {}
+            common = parse((SOURCE / "store" / "sql" / f"{kind}.sql").read_text())
+            for name in own.keys() | common.keys():
+                assert statements(dialect)[name] == own.get(name, common.get(name)), (dialect, name)
+    assert "FOR NO KEY UPDATE" in statements("postgresql")["lock_head"]
+    assert "FOR NO KEY UPDATE" not in statements("sqlite")["lock_head"]
+
+
+def test_a_statement_takes_the_same_parameters_on_every_database() -> None:
+    # DuckDB alone has to be told in which schema to look.
+    for name in (READS | WRITES) - {"metadata_exists"}:
+        assert len({frozenset(parameters(statements(dialect)[name])) for dialect in DIALECTS}) == 1, name
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_schema_script_is_what_stands_between_the_marks(dialect: Dialect) -> None:
+    text = files("forklake.store").joinpath("sql", f"{dialect}.sql").read_text(encoding="utf-8")
+    script = schema_script(dialect)
+    assert script in text
+    before, after = text.split(script)
+    assert before.rstrip().splitlines()[-1].startswith("-- forklake:body")
+    assert after.splitlines() == ["-- forklake:end", "COMMIT;"]
+    assert "BEGIN;" in before
+    # The script runs inside a transaction and a schema that are there already.
+    assert not re.search(r"^\s*(BEGIN|COMMIT|USE|SET|CREATE SCHEMA)\b", script, re.MULTILINE)
+
+
+# ---- Valid on the real databases ------------------------------------------------------------------------
+
+
+def test_every_statement_is_valid_on_sqlite() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema_script("sqlite"))
+        for name, text in statements("sqlite").items():
+            plan = connection.execute(f"EXPLAIN {text}", dict.fromkeys(parameters(text)))
+            assert plan.fetchall(), name
+
+
+def test_every_statement_is_valid_on_duckdb() -> None:
+    with duckdb.connect() as connection:
+        connection.execute(schema_script("duckdb"))
+        for name, text in statements("duckdb").items():
+            plan = connection.execute(f"EXPLAIN {text}", dict.fromkeys(parameters(text)) or None)
+            assert plan.fetchall(), name
+
+
+@pytest.fixture
+def postgres_connection(postgres_schema_url: str) -> Iterator[psycopg.Connection]:
+    """A connection that stands in a schema with an empty lake."""
+    schema = postgres_schema_url.rpartition("=")[2]
+    server = urlsplit(postgres_schema_url)._replace(query="").geturl()
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
+        connection.execute(schema_script("postgresql").encode())
+        yield connection
+
+
+def test_every_statement_is_valid_on_postgresql(postgres_connection: psycopg.Connection) -> None:
+    for name, text in statements("postgresql").items():
+        places = {parameter: place for place, parameter in enumerate(sorted(parameters(text)), 1)}
+        numbered = re.sub(r"\$(\w+)", lambda match, places=places: f"${places[match[1]]}", text)
+        result = postgres_connection.pgconn.prepare(name.encode(), numbered.encode())
+        assert result.status == pq.ExecStatus.COMMAND_OK, f"{name}: {result.error_message.decode()}"
+
+
+# ---- Used, and used rightly -----------------------------------------------------------------------------
+
+METHODS = {"rows", "execute", "_rows", "_run", "_rows_once"}
+GIVEN_BY_CATALOG_STATE = {"catalog", "at"}
+
+
+def calls() -> Iterator[tuple[str, str, str, set[str] | None]]:
+    """Every place that runs a named statement: where, how, which, with what (None: cannot be seen)."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            where = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr=method), args=[ast.Constant(value=str() as name), *others]
+                ) if method in METHODS and re.fullmatch(r"[a-z]\w*", name):
+                    keywords = {keyword.arg for keyword in node.keywords}
+                    known = None if others or None in keywords else {str(keyword) for keyword in keywords}
+                    yield where, method, name, known
+                case ast.Subscript(
+                    value=ast.Attribute(attr="statements") | ast.Name(id="statements"),
+                    slice=ast.Constant(value=str() as name),
+                ):
+                    yield where, "statements", name, None
+                case _:
+                    pass
+
+
+def test_every_statement_that_is_run_exists() -> None:
+    unknown = [(where, name) for where, _, name, _ in calls() if name not in READS | WRITES]
+    assert unknown == []
+
+
+def test_every_statement_that_exists_is_run() -> None:
+    assert {name for _, _, name, _ in calls()} == READS | WRITES
+
+
+def test_every_statement_is_given_exactly_its_parameters() -> None:
+    checked = 0
+    for where, method, name, given in calls():
+        if given is not None and name != "metadata_exists":
+            expected = parameters(statements("sqlite")[name])
+            assert given | (GIVEN_BY_CATALOG_STATE if method == "_rows" else set()) == expected, (where, name)
+            checked += 1
+    assert checked > 20
+
+
+def test_no_statement_text_stands_in_the_source() -> None:
+    """SQL on the lake's tables lives in the files, or is built by `tables.py` from names it knows."""
+    found = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.search(r"\b(SELECT|INSERT|UPDATE|DELETE)\b.*\b(ducklake|visible)_\w+", node.value, re.DOTALL)
+    ]
+    assert found == []
+
+
+# ---- One catalog ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_reads_of_entities_go_through_the_views(dialect: Dialect) -> None:
+    entities = TABLES.keys() - LAKE_TABLES
+    assert len(entities) >= 20
+    for name in READS:
+        direct = relations(statements(dialect)[name]) & entities
+        assert not direct, f"{name} reads {direct}: use visible_*"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_reads_name_their_catalog_unless_they_are_about_the_whole_lake(dialect: Dialect) -> None:
+    without = {name for name in READS if "catalog" not in parameters(statements(dialect)[name])}
+    assert without == LAKE_WIDE_READS
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_part_of_a_read_that_looks_into_a_view_is_kept_to_the_catalog(dialect: Dialect) -> None:
+    looked = 0
+    for name in READS:
+        # Parameters are written as DuckDB has them, on all three.
+        tree = sqlglot.parse_one(statements(dialect)[name], read="duckdb")
+        for select in tree.find_all(exp.Select):
+            first = select.args.get("from_") or select.args.get("from")
+            sources = [first.this] if first else []
+            joins = select.args.get("joins") or []
+            visible = [s for s in sources if isinstance(s, exp.Table) and s.name.startswith("visible_")]
+            joined = [
+                j for j in joins if isinstance(j.this, exp.Table) and j.this.name.startswith("visible_")
+            ]
+            if visible:
+                where = select.args["where"].sql("duckdb")
+                assert re.search(r"\bcatalog_id = \$catalog\b", where), f"{name}: {where}"
+                looked += 1
+            for join in joined:
+                on = join.args["on"].sql("duckdb")
+                assert re.search(r"\bcatalog_id = (\w+\.catalog_id|\$catalog)\b", on), f"{name}: {on}"
+                looked += 1
+    assert looked > 20
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_writes_touch_one_catalog_and_only_tables_of_the_lake(dialect: Dialect) -> None:
+    # Rows of entities are written in sets, by Session.insert and Session.end_rows, which take the catalog.
+    for name in WRITES - LAKE_WIDE_WRITES:
+        text = statements(dialect)[name]
+        assert relations(text) <= LAKE_TABLES, name
+        assert re.search(r"\bcatalog_id = \$catalog\b", text), name
