@@ -27,8 +27,8 @@ class Contender:
     title: str
     make: Callable[[str, str, Path, int], list[Writer]]
     """Prepares a server for some writers: address, a name for its schema, a folder for files, how many."""
-    stretch: float = 1.0
-    """How much longer its commits are counted."""
+    slow: bool = False
+    """Whether it retries for so long that it takes more time to measure, which is then done less often."""
 
 
 class Alternating:

@@ -16,6 +16,8 @@ from benchmarks.harness import Crew, Tally
 
 Entry = tuple[Contender, int]
 """A contender with a number of writers."""
+STRETCH = 4
+"""How much longer slow ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,18 @@ class Figure:
     contender: str
     writers: int
     rate: float
-    rates: tuple[float, ...]
+    rates: dict[int, float]
+    """By round."""
     slowest: float
     latency: float
     cpu: float
     wal: float
     failed: int
     errors: dict[str, int]
+
+
+Figures = dict[tuple[str, int], Figure]
+"""By contender and number of writers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +67,26 @@ class Race:
     seconds: float
     ramp: float
 
-    def run(self, entries: Sequence[Entry], said: Callable[[str], None]) -> dict[tuple[str, int], Figure]:
-        """Measure every entry in every round."""
-        results: dict[tuple[str, int], list[Result]] = {}
-        steps = self.rounds * len(entries)
+    def run(self, entries: Sequence[Entry], said: Callable[[str], None]) -> Figures:
+        """Measure every entry in every round, slow ones in every other."""
+        steps = [
+            (turn, contender, writers)
+            for turn in range(self.rounds)
+            for contender, writers in entries
+            if not (contender.slow and turn % 2)
+        ]
+        results: dict[tuple[str, int], dict[int, Result]] = {}
         with Crew(max(writers for _, writers in entries)) as crew:
-            for step in range(steps):
-                contender, writers = entries[step % len(entries)]
+            for step, (turn, contender, writers) in enumerate(steps, 1):
                 result = self._measure(crew, contender, writers, f"run_{step}")
-                results.setdefault((contender.title, writers), []).append(result)
+                results.setdefault((contender.title, writers), {})[turn] = result
                 failed = f", {result.errors.total()} failed" if result.errors else ""
-                said(
-                    f"[{step + 1}/{steps}] {contender.title}, {writers}: {result.rate:.0f} commits/s{failed}"
-                )
+                told = f"{contender.title}, {writers}: {result.rate:.0f} commits/s{failed}"
+                said(f"[{step}/{len(steps)}] {told}")
         return {key: _figure(*key, found) for key, found in results.items()}
 
     def _measure(self, crew: Crew, contender: Contender, writers: int, schema: str) -> Result:
-        seconds = self.seconds * contender.stretch
+        seconds = self.seconds * (STRETCH if contender.slow and writers > 1 else 1)
         with psycopg.connect(self.server, autocommit=True) as connection:
             crew.prepare(contender.make(self.server, schema, self.folder, writers))
             (before,) = connection.execute("SELECT pg_current_wal_lsn()").fetchone() or (None,)
@@ -85,6 +95,12 @@ class Race:
             # What is gone needs no vacuum while the next one is measured.
             _drop(connection, schema)
         return _result(tallies, float(wal), seconds)
+
+
+def ratio(one: Figure, other: Figure) -> float:
+    """How many times faster one is: the median over rounds, as what disturbs one disturbs its neighbour."""
+    both = one.rates.keys() & other.rates.keys()
+    return statistics.median(one.rates[turn] / max(other.rates[turn], 1e-9) for turn in both)
 
 
 def _drop(connection: psycopg.Connection[tuple[str, ...]], prefix: str) -> None:
@@ -105,17 +121,18 @@ def _result(tallies: Sequence[Tally], wal: float, seconds: float) -> Result:
     )
 
 
-def _figure(contender: str, writers: int, found: Sequence[Result]) -> Figure:
-    errors = sum((result.errors for result in found), Counter[str]())
+def _figure(contender: str, writers: int, found: dict[int, Result]) -> Figure:
+    results = list(found.values())
+    errors = sum((result.errors for result in results), Counter[str]())
     return Figure(
         contender,
         writers,
-        statistics.median(result.rate for result in found),
-        tuple(result.rate for result in found),
-        statistics.median(result.slowest for result in found),
-        statistics.median(result.latency for result in found),
-        statistics.median(result.cpu for result in found),
-        statistics.median(result.wal for result in found),
+        statistics.median(result.rate for result in results),
+        {turn: result.rate for turn, result in found.items()},
+        statistics.median(result.slowest for result in results),
+        statistics.median(result.latency for result in results),
+        statistics.median(result.cpu for result in results),
+        statistics.median(result.wal for result in results),
         errors.total(),
         dict(errors),
     )

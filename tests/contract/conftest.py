@@ -221,7 +221,7 @@ import json, os, sys, threading, time
 import forklake
 def drop_privileges():
     # What has to be read from disk is read before: the environment may belong to root alone.
-    import duckdb, psycopg, psycopg_pool, pytz, sqlite3
+    import duckdb, psycopg, pytz, sqlite3
     import forklake.store.duckdb, forklake.store.postgres, forklake.store.sqlite
     from forklake.store.statements import schema_script, statements
     for dialect in ("sqlite", "duckdb", "postgresql"):

@@ -27,8 +27,8 @@ STOP_BEFORE_COMMIT = """
 BACKENDS = {
     "sqlite": ("sqlite", "SqliteSession", "pass"),
     "duckdb": ("duckdb", "DuckDBSession", "pass"),
-    # In a pipeline, what was not asked for may still be on this side.
-    "postgresql": ("postgres", "PostgresSession", "session._pipeline.sync()"),
+    # What was not asked for may still wait on this side.
+    "postgresql": ("postgres", "PostgresSession", "session._answers()"),
 }
 
 

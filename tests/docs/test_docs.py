@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ LINK = re.compile(r"\]\(([^)#]+)\)")
 def examples(page: Path):
     """Python blocks that are followed by a block with what they print."""
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-    for number, ((kind, code), (next_kind, output)) in enumerate(zip(blocks, blocks[1:], strict=False)):
+    for number, ((kind, code), (next_kind, output)) in enumerate(pairwise(blocks)):
         if kind == "python":
             assert not next_kind, f"{page.name} does not say what its Python prints"
             yield pytest.param(code, output, id=f"{page.name}-{number}")

@@ -8,9 +8,7 @@ from typing import TypeVar
 
 from forklake.errors import ForklakeError
 from forklake.model.ids import SnapshotId
-from forklake.store.backend import Database, Interrupted, Session
-
-ATTEMPTS = 6
+from forklake.store.backend import PAUSES, Database, Interrupted, Session
 
 T = TypeVar("T")
 
@@ -23,7 +21,7 @@ def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId,
     there or never will be.
     """
     doubtful: tuple[SnapshotId, T] | None = None
-    for attempt in range(ATTEMPTS):
+    for pause in (*PAUSES, None):
         try:
             with database.transaction() as session:
                 written = write(session)
@@ -33,9 +31,9 @@ def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId,
                 session.commit()
                 return written[1]
         except Interrupted:
-            if attempt == ATTEMPTS - 1:
+            if pause is None:
                 raise
-            time.sleep(0.02 * 2**attempt)
+            time.sleep(pause)
         except ForklakeError:
             # What stands in the way may be our own commit.
             if doubtful is not None and database.rows("snapshot_exists", at=doubtful[0]):

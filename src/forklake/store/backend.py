@@ -16,6 +16,10 @@ Row = tuple[Any, ...]
 Counter = Literal["snapshot_id", "catalog_id", "file_id"]
 
 
+PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56)
+"""Seconds to wait before each new attempt after the database gave up: long enough for a server to restart."""
+
+
 class UniqueViolation(StoreError):
     """A row with the same key is there already. Callers turn it into what it means."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -24,7 +23,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
 from forklake.store.backend import OpenTransaction, Row, UniqueViolation
 from forklake.store.counters import TableCounters
-from forklake.store.pool import ConnectionPool, WriterLock
+from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES, end_set, insert_set
 
@@ -41,7 +40,8 @@ class DuckDBDatabase:
         self.path = path
         self.url = url
         self.metadata_schema = metadata_schema
-        self.read_only = path.exists() and not os.access(path, os.W_OK)
+        self.read_only = is_read_only(path)
+        _check_header(path)
         self.statements = statements(self.dialect)
         self.lock = WriterLock.of(path)
         with translated(path):
@@ -204,12 +204,27 @@ def _from_json(table: str, columns: tuple[str, ...]) -> str:
     return " ".join(("FROM (SELECT from_json($rows,", f"'{shape}'", ") AS r)"))
 
 
+def _check_header(path: Path) -> None:
+    """Refuse other files before DuckDB does: it would try to download an extension that reads them."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(12)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be opened: {error.strerror}") from error
+    if start and start[8:] != b"DUCK":
+        raise StoreUnavailable(f"{path} is not a DuckDB database, or is damaged")
+
+
 @contextmanager
 def translated(path: Path) -> Generator[None, None, None]:
     """Turn DuckDB's errors into ours, by their classes."""
     try:
         yield
     except duckdb.ConstraintException as error:
+        if "NOT NULL" in str(error):
+            raise _error(path, error) from error
         raise UniqueViolation(str(error)) from error
     except duckdb.Error as error:
         raise _error(path, error) from error
@@ -217,12 +232,12 @@ def translated(path: Path) -> Generator[None, None, None]:
 
 def _error(path: Path, error: duckdb.Error) -> ForklakeError:
     match error:
-        case duckdb.IOException() if "lock" in str(error):
+        case duckdb.IOException() if "Could not set lock" in str(error):
             return StoreBusy(f"{path} is open in another process, and DuckDB allows one: close it there")
         case duckdb.IOException():
             return StoreUnavailable(f"{path} cannot be opened as a DuckDB database: {_first_line(error)}")
         case duckdb.ConnectionException():
-            return StoreError("the lake was closed: connect again")
+            return StoreBusy(f"{path} cannot be opened twice: {_first_line(error)}")
         case _:
             return StoreError(f"DuckDB failed on {path}: {_first_line(error)}")
 

@@ -43,6 +43,7 @@ class Wire:
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         """Take a connection over; psycopg must not run statements on it any more."""
+        self._connection = connection
         self._server = connection.pgconn
         self._transformer = Transformer(connection)
         self._prepared: dict[bytes, bytes] = {}
@@ -61,6 +62,11 @@ class Wire:
         self._server.send_query_prepared(name, query.values(params))
         self._waiting.append(None)
 
+    def send_command(self, text: bytes) -> None:
+        """Let a command such as COMMIT, which needs no planning, wait for the next `receive`."""
+        self._server.send_query_params(text, None)
+        self._waiting.append(None)
+
     def receive(self) -> list[pq.abc.PGresult]:
         """Send what waits, and return the answer to each statement; the first failure is raised."""
         try:
@@ -74,11 +80,17 @@ class Wire:
             self._server.finish()
             raise
 
-    def is_idle(self) -> bool:
-        """Whether the server has nothing to say. What it says unasked is that it has closed the connection."""
+    def is_usable(self) -> bool:
+        """Whether the connection is open and silent. What a server says unasked is that it has closed it."""
+        if self._server.status != pq.ConnStatus.OK or self._waiting:
+            return False
         poll = select.poll()
         poll.register(self._server.socket, select.POLLIN)
         return not poll.poll(0)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
 
     def _receive(self) -> list[pq.abc.PGresult]:
         due, self._waiting = self._waiting, []
@@ -125,6 +137,13 @@ class Wire:
             # The server may stop reading until its own answers are taken.
             if _wait(self._server.socket, select.POLLIN | select.POLLOUT) & select.POLLIN:
                 self._server.consume_input()
+
+
+def run_now(connection: psycopg.Connection[Any], query: Query, params: Mapping[str, object]) -> None:
+    """Run a statement on a connection that no `Wire` has taken over."""
+    answer = connection.pgconn.exec_params(query.text, query.values(params))
+    if answer.status != pq.ExecStatus.COMMAND_OK:
+        raise error_from_result(answer)
 
 
 def _wait(socket: int, events: int) -> int:

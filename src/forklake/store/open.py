@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
@@ -12,6 +13,7 @@ from forklake.errors import (
     InvalidUrl,
     MetadataExists,
     MetadataNotFound,
+    StoreError,
     StoreUnavailable,
     UnsupportedVersion,
 )
@@ -47,9 +49,13 @@ _OPTIONS = {
 def parse_url(url: str) -> Address:
     """Read an address; the error for one that cannot be read shows how they look."""
     try:
+        if any(character.isspace() and character != " " for character in url):
+            raise ValueError("it holds a line break or tab")
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
         _ = parts.port
+        if parts.scheme and not url.startswith(f"{parts.scheme}://"):
+            raise ValueError(f"two slashes follow {parts.scheme}:")
     except (ValueError, TypeError, AttributeError) as error:
         raise InvalidUrl(f"this is not the address of a lake ({error}); use {_EXAMPLES}") from error
     kind = "postgresql" if parts.scheme == "postgres" else parts.scheme
@@ -59,7 +65,7 @@ def parse_url(url: str) -> Address:
     ours = {name: value for name, value in query if name in _OPTIONS[kind]}
     others = [(name, value) for name, value in query if name not in ours]
     if kind == "postgresql":
-        conninfo = urlunsplit((kind, parts.netloc, parts.path, urlencode(others), ""))
+        conninfo = urlunsplit((kind, parts.netloc, parts.path, urlencode(others, quote_via=quote), ""))
         return Address(kind, None, conninfo, ours)
     if others:
         hint = (
@@ -153,16 +159,17 @@ def check_version(database: Database) -> None:
             f"there is no lake at {database.url}: create it with `forklake --lake URL init`, "
             "or connect(..., create=True)"
         )
-    found = database.rows("setting", key="version")
+    instead = "create a lake in an empty database or schema with `forklake --lake URL init`"
+    try:
+        found = database.rows("setting", key="version")
+    except StoreError as error:
+        raise UnsupportedVersion(f"the metadata at {database.url} is no lake's: {instead}") from error
     if not found:
-        raise UnsupportedVersion(
-            f"the lake at {database.url} was never finished: create it in an empty database or schema"
-        )
+        raise UnsupportedVersion(f"the lake at {database.url} was never finished: {instead}")
     version = found[0][0]
     if version != VERSION:
         raise UnsupportedVersion(
-            f"the metadata at {database.url} has version {version!r}, and forklake needs {VERSION!r}: "
-            "create a lake in an empty database or schema with `forklake --lake URL init`"
+            f"the metadata at {database.url} has version {version!r}, not {VERSION!r}: {instead}"
         )
 
 
@@ -180,7 +187,7 @@ def data_path_of(database: Database, given: str | None) -> str:
             f"the lake at {database.url} does not know where its files are: say the data path once"
         )
     # A lake that was created with psql learns its path from the first who says it.
-    with database.transaction() as session:
+    with suppress(UniqueViolation), database.transaction() as session:
         if not session.rows("setting", key="data_path"):
             session.insert("ducklake_metadata", ("key", "value"), [("data_path", given)])
             session.commit()

@@ -23,37 +23,61 @@ class Closable(Protocol):
         ...
 
 
+def is_read_only(path: Path) -> bool:
+    """Whether a file that is there cannot be written; its log is written in the same folder."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
 C = TypeVar("C", bound=Closable)
 
 
 class ConnectionPool(Generic[C]):
     """Hands each borrower a connection of its own and keeps it afterwards for the next."""
 
-    def __init__(self, connect: Callable[[], C]) -> None:
-        """Open nothing yet."""
+    def __init__(
+        self, connect: Callable[[], C], *, most: int | None = None, usable: Callable[[C], bool] | None = None
+    ) -> None:
+        """Open nothing yet. `most` may be lent at once; what is not `usable` any more is dropped."""
         self._connect = connect
+        self._most = most
+        self._usable = usable
+        self.closed = False
+        self._start()
+
+    def _start(self) -> None:
         self._idle: list[C] = []
+        self._lent: dict[int, C] = {}
+        self._places = None if self._most is None else threading.Semaphore(self._most)
         self._pid = os.getpid()
-        self._closed = False
 
     def take(self) -> C:
         """An idle connection, or a new one."""
-        if self._closed:
+        if self.closed:
             raise StoreError("the lake was closed: connect again")
         if self._pid != os.getpid():
             # A forked child must not touch its parent's connections, not even to close them.
-            self._idle, self._pid = [], os.getpid()
+            self._start()
+        if self._places is not None and not self._places.acquire(timeout=WAIT_SECONDS):
+            raise StoreBusy(
+                f"all {self._most} connections to the database were in use for {WAIT_SECONDS:.0f} seconds: "
+                "raise pool_size in the address, or try again"
+            )
         try:
-            return self._idle.pop()
-        except IndexError:
-            return self._connect()
+            connection = self._idle_one() or self._connect()
+            # A borrower that is forgotten must find its connection whole when it gives it back.
+            self._lent[id(connection)] = connection
+            return connection
+        except BaseException:
+            self._free_place()
+            raise
 
     def give_back(self, connection: C) -> None:
         """Keep a connection that is outside any transaction."""
-        if self._closed:
+        if self.closed or (self._usable is not None and not self._usable(connection)):
             connection.close()
         else:
             self._idle.append(connection)
+        self._free_place(connection)
 
     @contextmanager
     def connection(self) -> Generator[C, None, None]:
@@ -63,14 +87,33 @@ class ConnectionPool(Generic[C]):
             yield connection
         except BaseException:
             connection.close()
+            self._free_place(connection)
             raise
         self.give_back(connection)
 
     def close(self) -> None:
         """Close what is idle now; what is in use closes when it comes back."""
-        self._closed = True
-        while self._idle:
+        self.closed = True
+        # A forked child must leave its parent's connections alone.
+        while self._idle and self._pid == os.getpid():
             self._idle.pop().close()
+
+    def _idle_one(self) -> C | None:
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                # Another thread was quicker.
+                break
+            if self._usable is None or self._usable(connection):
+                return connection
+            connection.close()
+        return None
+
+    def _free_place(self, connection: C | None = None) -> None:
+        self._lent.pop(id(connection), None)
+        if self._places is not None:
+            self._places.release()
 
 
 class WriterLock:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
+from urllib.parse import quote
 
 import psycopg
-import psycopg_pool
 from psycopg import pq, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from forklake.errors import (
     CorruptMetadata,
     ForklakeError,
+    InvalidUrl,
     ReadOnlyStore,
     StoreBusy,
     StoreError,
@@ -24,6 +25,7 @@ from forklake.errors import (
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import (
+    PAUSES,
     Allocation,
     Interrupted,
     OpenTransaction,
@@ -31,13 +33,14 @@ from forklake.store.backend import (
     UniqueViolation,
     as_time,
 )
-from forklake.store.libpq import Query, Wire
+from forklake.store.libpq import Query, Wire, run_now
+from forklake.store.pool import ConnectionPool
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES, end_set, insert_set
 
-CONNECT_SECONDS = 10
-POOL_WAIT_SECONDS = 60.0
+LONGEST_NAME = 63
 
+_DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "forklake"}
 _ARRAYS = {
     "int": "bigint[]",
     "text": "text[]",
@@ -48,9 +51,9 @@ _ARRAYS = {
 _INIT_LOCK = 0x666F726B6C616B65
 """`forklake` in ASCII: whoever creates a lake holds this advisory lock."""
 # After waiting for a head, a commit must see what was committed meanwhile.
-_BEGIN = Query("BEGIN ISOLATION LEVEL READ COMMITTED")
-_COMMIT = Query("COMMIT")
-_ROLLBACK = Query("ROLLBACK")
+_BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED"
+_COMMIT = b"COMMIT"
+_ROLLBACK = b"ROLLBACK"
 
 Connection = psycopg.Connection[Row]
 
@@ -62,22 +65,27 @@ class PostgresDatabase:
 
     def __init__(self, conninfo: str, *, metadata_schema: str, pool_size: int) -> None:
         """Connect once, so that a wrong address fails here and says why."""
+        if len(metadata_schema.encode()) > LONGEST_NAME:
+            raise InvalidUrl(
+                f"PostgreSQL keeps {LONGEST_NAME} bytes of a name: choose a shorter metadata_schema"
+            )
+        given = _parameters(conninfo)
         self._conninfo = conninfo
+        self._defaults = {name: value for name, value in _DEFAULTS.items() if name not in given}
         self.metadata_schema = metadata_schema
-        self._pool_size = pool_size
-        self.url = _shown(conninfo, metadata_schema)
+        self.url = _shown(given, metadata_schema)
         self.statements = {name: Query(text) for name, text in statements(self.dialect).items()}
-        self._pid = os.getpid()
-        self._wires: WeakKeyDictionary[Connection, Wire] = WeakKeyDictionary()
+        self.pool = ConnectionPool(self._open_wire, most=pool_size, usable=Wire.is_usable)
         self._connect().close()
-        self._pool = self._open_pool()
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
-        """Run one query outside any transaction. It is only read, so a lost connection is replaced once."""
-        try:
-            return self._rows_once(statement, params)
-        except Interrupted:
-            return self._rows_once(statement, params)
+        """Run one query outside any transaction. It only reads, so it may be tried again."""
+        for pause in PAUSES:
+            try:
+                return self._rows_once(statement, params)
+            except Interrupted:
+                time.sleep(pause)
+        return self._rows_once(statement, params)
 
     def transaction(self) -> PostgresSession:
         """Begin a transaction that may write."""
@@ -97,76 +105,38 @@ class PostgresDatabase:
             if connection.execute(self.statements["metadata_exists"].text).fetchone():
                 raise UniqueViolation("another process has created the lake meanwhile")
             connection.execute(schema_script(self.dialect).encode())
-            connection.cursor().executemany(
-                "INSERT INTO ducklake_metadata (key, value) VALUES (%s, %s)", list(settings.items())
+            columns = ("key", "value")
+            run_now(
+                connection, _insert("ducklake_metadata", columns), _columns(columns, list(settings.items()))
             )
 
     def close(self) -> None:
         """Give back every connection."""
-        self._pool.close()
-
-    def take(self) -> tuple[Connection, Wire]:
-        """A connection of one's own, from the pool."""
-        if self._pid != os.getpid():
-            # A forked child must not use its parent's sockets.
-            self._pool, self._pid = self._open_pool(), os.getpid()
-        try:
-            connection = self._pool.getconn()
-            return connection, self._wires[connection]
-        except psycopg_pool.PoolClosed as error:
-            raise StoreError("the lake was closed: connect again") from error
-        except psycopg_pool.PoolTimeout as error:
-            raise StoreBusy(
-                f"no connection to {self.url} was free for {POOL_WAIT_SECONDS:.0f} seconds: "
-                f"all {self._pool_size} are in use, or the server does not answer; "
-                "raise pool_size in the URL, or try again"
-            ) from error
-
-    def give_back(self, connection: Connection) -> None:
-        """Return a connection; the pool undoes what it left open and drops it if it broke."""
-        self._pool.putconn(connection)
+        self.pool.close()
 
     def _rows_once(self, statement: str, params: Mapping[str, object]) -> list[Row]:
-        with translated(self.url):
-            connection, wire = self.take()
-            try:
-                wire.send(self.statements[statement], params)
-                (answer,) = wire.receive()
-                return wire.rows(answer)
-            finally:
-                self.give_back(connection)
+        with translated(self.url), self.pool.connection() as wire:
+            wire.send(self.statements[statement], params)
+            (answer,) = wire.receive()
+            return wire.rows(answer)
 
     def _connect(self) -> Connection:
         try:
-            return psycopg.connect(
-                self._conninfo, connect_timeout=CONNECT_SECONDS, application_name="forklake"
-            )
+            return psycopg.connect(self._conninfo, **self._defaults)
         except psycopg.Error as error:
             raise _error(self.url, error) from error
 
-    def _open_pool(self) -> psycopg_pool.ConnectionPool[Connection]:
-        return psycopg_pool.ConnectionPool(
-            self._conninfo,
-            min_size=0,
-            max_size=self._pool_size,
-            timeout=POOL_WAIT_SECONDS,
-            max_waiting=0,
-            configure=self._configure,
-            check=self._check,
-            kwargs={"connect_timeout": CONNECT_SECONDS, "application_name": "forklake"},
-            open=True,
-        )
-
-    def _configure(self, connection: Connection) -> None:
-        path = sql.Identifier(self.metadata_schema).as_string(connection)
+    def _open_wire(self) -> Wire:
+        try:
+            connection = self._connect()
+        except StoreUnavailable as error:
+            # The server was there before, so it may come back.
+            raise Interrupted(str(error)) from error
         connection.autocommit = True
-        connection.execute("SELECT set_config('search_path', %s, false)", [path])
-        self._wires[connection] = Wire(connection)
-
-    def _check(self, connection: Connection) -> None:
-        """Let the pool drop a connection that the server closed while it was idle."""
-        if not self._wires[connection].is_idle():
-            raise psycopg.OperationalError("the server has closed the connection")
+        path = sql.Identifier(self.metadata_schema).as_string(connection)
+        with translated(self.url):
+            connection.execute("SELECT set_config('search_path', %s, false)", [path])
+            return Wire(connection)
 
 
 class PostgresSession(OpenTransaction):
@@ -179,8 +149,9 @@ class PostgresSession(OpenTransaction):
         self._ends: list[tuple[int, int, str]] = []
         """Which of the waiting statements must end how many rows of which table."""
         self._sent = 1
-        self._connection, self._wire = database.take()
-        self._wire.send(_BEGIN, {})
+        self._pid = os.getpid()
+        self._wire = database.pool.take()
+        self._wire.send_command(_BEGIN)
         self._open = True
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
@@ -222,7 +193,7 @@ class PostgresSession(OpenTransaction):
         """Make everything durable."""
         if self._ends:
             self._answers()
-        self._send(_COMMIT, {})
+        self._wire.send_command(_COMMIT)
         outcome = self._answers()[-1]
         if outcome.command_status != b"COMMIT":
             raise StoreError(f"PostgreSQL did not commit on {self._database.url}")
@@ -230,14 +201,17 @@ class PostgresSession(OpenTransaction):
 
     def rollback(self) -> None:
         """Undo everything; nothing happens if the transaction has ended."""
+        if self._pid != os.getpid():
+            # A forked child must not speak on its parent's connection.
+            self._open = False
         if self._open:
             try:
                 # What waits goes out with it, and is undone with the rest.
-                self._wire.send(_ROLLBACK, {})
+                self._wire.send_command(_ROLLBACK)
                 self._wire.receive()
             except psycopg.Error:
                 # The statement that failed has been reported; a connection in doubt is not kept.
-                self._connection.close()
+                self._wire.close()
             finally:
                 self._finish()
 
@@ -260,7 +234,7 @@ class PostgresSession(OpenTransaction):
 
     def _finish(self) -> None:
         self._open = False
-        self._database.give_back(self._connection)
+        self._database.pool.give_back(self._wire)
 
 
 def _allocation(answer: Row) -> Allocation:
@@ -293,11 +267,21 @@ def _end(table: str, keys: tuple[str, ...]) -> Query:
     return Query(end_set(table, keys, _arrays(table, keys)))
 
 
-def _shown(conninfo: str, metadata_schema: str) -> str:
+def _parameters(conninfo: str) -> dict[str, Any]:
+    try:
+        return conninfo_to_dict(conninfo)
+    except psycopg.ProgrammingError as error:
+        raise InvalidUrl(
+            f"PostgreSQL's client does not understand the address: {_first_line(error)}"
+        ) from error
+
+
+def _shown(parameters: Mapping[str, Any], metadata_schema: str) -> str:
     """An address for messages: without a password."""
-    parts = conninfo_to_dict(conninfo)
-    host, port = parts.get("host", "localhost"), parts.get("port", 5432)
-    return f"postgresql://{host}:{port}/{parts.get('dbname', '')}?metadata_schema={metadata_schema}"
+    host, port = parameters.get("host", "localhost"), parameters.get("port", 5432)
+    return (
+        f"postgresql://{host}:{port}/{parameters.get('dbname', '')}?metadata_schema={quote(metadata_schema)}"
+    )
 
 
 @contextmanager

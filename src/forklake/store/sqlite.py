@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
+import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from forklake.errors import (
@@ -20,9 +20,15 @@ from forklake.errors import (
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import OpenTransaction, Row, UniqueViolation
 from forklake.store.counters import TableCounters
-from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock
+from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import end_row, insert_row
+
+_TAKEN = (
+    sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    sqlite3.SQLITE_CONSTRAINT_ROWID,
+)
 
 
 class SqliteDatabase:
@@ -35,7 +41,8 @@ class SqliteDatabase:
         self.path = path
         self.url = url
         self.statements = statements(self.dialect)
-        self.read_only = path.exists() and not os.access(path, os.W_OK)
+        self.read_only = is_read_only(path)
+        self._logs_ahead = False
         self._pool = ConnectionPool(self._connect)
         self.lock = WriterLock.of(path)
         with self._borrow() as connection:
@@ -83,14 +90,32 @@ class SqliteDatabase:
                 cached_statements=512,
             )
             if not self.read_only:
-                connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
             return connection
 
+    def log_ahead(self, connection: sqlite3.Connection) -> None:
+        """Switch the file to write-ahead logging, for good: readers then never wait for a writer."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not self._logs_ahead:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                self._logs_ahead = True
+            except sqlite3.OperationalError as error:
+                # Switching needs the file alone for a moment, and does not wait for that by itself.
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
     @contextmanager
     def _borrow(self) -> Generator[sqlite3.Connection, None, None]:
-        with translated(self.path), self._pool.connection() as connection:
-            yield connection
+        with translated(self.path):
+            if self.read_only and not self._pool.closed:
+                # Whether a log stands beside the file may change, and with it how the file must be opened.
+                with closing(self._connect()) as connection:
+                    yield connection
+            else:
+                with self._pool.connection() as connection:
+                    yield connection
 
 
 class SqliteSession(TableCounters, OpenTransaction):
@@ -105,6 +130,7 @@ class SqliteSession(TableCounters, OpenTransaction):
         try:
             self._connection = pool.take()
             with translated(database.path):
+                database.log_ahead(self._connection)
                 self._connection.execute("BEGIN IMMEDIATE")
         except BaseException:
             database.lock.release()
@@ -174,7 +200,10 @@ class SqliteSession(TableCounters, OpenTransaction):
 
 
 def _adapted(value: object) -> object:
-    return value.isoformat(sep=" ", timespec="microseconds") if isinstance(value, datetime) else value
+    if not isinstance(value, datetime):
+        return value
+    # Stored times are compared as text, so all are in one zone and of one length.
+    return value.astimezone(UTC).isoformat(sep=" ", timespec="microseconds")
 
 
 def _stored(params: Mapping[str, object]) -> dict[str, object]:
@@ -186,9 +215,9 @@ def translated(path: Path) -> Generator[None, None, None]:
     """Turn SQLite's errors into ours, by their codes."""
     try:
         yield
-    except sqlite3.IntegrityError as error:
-        raise UniqueViolation(str(error)) from error
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) in _TAKEN:
+            raise UniqueViolation(str(error)) from error
         raise _error(path, error) from error
 
 

@@ -438,6 +438,7 @@ CREATE TABLE ducklake_files_scheduled_for_deletion (
 
 -- ---- Indexes --------------------------------------------------------------------------------------------
 
+CREATE INDEX ducklake_metadata_of_lake ON ducklake_metadata (key);
 CREATE INDEX ducklake_snapshot_by_time ON ducklake_snapshot (snapshot_time);
 CREATE INDEX ducklake_snapshot_changes_by_catalog ON ducklake_snapshot_changes (catalog_id, snapshot_id);
 CREATE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name);

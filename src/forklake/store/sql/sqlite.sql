@@ -6,6 +6,7 @@
 -- are text; counters are a table instead of sequences; the end that a fork sets for an inherited row is a scalar
 -- sub-select, because SQLite would materialise a joined view for every query.
 
+PRAGMA journal_mode = WAL;
 BEGIN;
 
 -- forklake:body (what stands above and below the marks is for creation by hand)
@@ -436,6 +437,7 @@ CREATE TABLE ducklake_files_scheduled_for_deletion (
 
 -- ---- Indexes --------------------------------------------------------------------------------------------
 
+CREATE UNIQUE INDEX ducklake_metadata_of_lake ON ducklake_metadata (key) WHERE scope IS NULL;
 CREATE INDEX ducklake_snapshot_by_time ON ducklake_snapshot (snapshot_time);
 CREATE INDEX ducklake_snapshot_changes_by_catalog ON ducklake_snapshot_changes (catalog_id, snapshot_id);
 CREATE UNIQUE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name) WHERE end_snapshot IS NULL;

@@ -25,6 +25,3 @@ UPDATE ducklake_catalog_head
 
 -- name: end_catalog
 UPDATE ducklake_catalog SET end_snapshot = $snapshot WHERE catalog_id = $catalog AND end_snapshot IS NULL;
-
--- name: forget_setting
-DELETE FROM ducklake_metadata WHERE key = $key AND scope IS NULL;
