@@ -42,7 +42,8 @@ ODD = [
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60).filter(str.strip)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 DDL = """
-id BIGINT NOT NULL, at TIMESTAMPTZ DEFAULT now(), price DECIMAL(10,2) DEFAULT 1.5, tags STRUCT(a INT, b VARCHAR[])
+id BIGINT NOT NULL, at TIMESTAMPTZ DEFAULT now(), price DECIMAL(10,2) DEFAULT 1.5,
+tags STRUCT(a INT, b VARCHAR[])
 """
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from forklake.commit.attempts import commit_once
-from forklake.commit.publish import move_head, write_snapshot
+from forklake.commit.publish import record_of
 from forklake.errors import CatalogExists, CatalogNotFound
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Schema
@@ -49,8 +49,9 @@ def rename_catalog(database: Database, name: str, new_name: str, *, author: Auth
         _refuse_taken(session, new_name)
         session.execute("end_catalog", catalog=catalog, snapshot=new.snapshot_id)
         _insert_catalog(session, catalog, uuid, new_name, new)
-        write_snapshot(session, new, numbers, (Change(Verb.RENAME_CATALOG, catalog, name=new_name),), author)
-        move_head(session, new)
+        session.record(
+            record_of(new, numbers, (Change(Verb.RENAME_CATALOG, catalog, name=new_name),), author)
+        )
         return new.snapshot_id, None
 
     try:
@@ -66,8 +67,8 @@ def drop_catalog(database: Database, name: str, *, author: Author) -> None:
     def write(session: Session) -> tuple[SnapshotId, None]:
         new, numbers = _advance(session, head, name)
         session.execute("end_catalog", catalog=catalog, snapshot=new.snapshot_id)
-        session.execute("close_head", catalog=catalog, snapshot=new.snapshot_id, time=new.snapshot_time)
-        write_snapshot(session, new, numbers, (Change(Verb.DROP_CATALOG, catalog, name=name),), author)
+        session.record(record_of(new, numbers, (Change(Verb.DROP_CATALOG, catalog, name=name),), author))
+        session.execute("close_head", catalog=catalog, snapshot=new.snapshot_id)
         return new.snapshot_id, None
 
     commit_once(database, write)
@@ -105,15 +106,16 @@ def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
         [(catalog, head.snapshot_id, *row) for row in rows_of(schema).values()],
     )
     changes = (Change(Verb.CREATE_CATALOG, catalog, name=name), Change(Verb.CREATE_SCHEMA, main, name="main"))
-    write_snapshot(session, head, numbers, changes, author)
+    session.record(record_of(head, numbers, changes, author))
     return head.snapshot_id
 
 
 def _advance(session: Session, head: Head, name: str) -> tuple[Head, Allocation]:
     """Lock a live catalog and take the next snapshot for it."""
-    row, numbers = session.lock_head(head.catalog_id)
-    if row is None or row[3] is not None:
+    locked = session.lock_head(head.catalog_id)
+    if locked is None or locked[0][3] is not None:
         raise CatalogNotFound(f'catalog "{name}" was dropped by somebody else')
+    row, numbers = locked
     moment = max(numbers.snapshot_time, as_time(row[2]) + _TICK)
     return replace(
         head, snapshot_id=numbers.snapshot_id, schema_version=row[1], snapshot_time=moment

@@ -16,7 +16,7 @@ from forklake.model.changes import Change, Verb, from_footprint, notation, to_fo
 from forklake.model.entities import Macro, Origin
 from forklake.model.ids import SnapshotId
 from forklake.model.snapshots import Author, Head
-from forklake.store.backend import Allocation, Database, Row, Session, as_time
+from forklake.store.backend import Allocation, Database, Record, Row, Session, as_time
 from forklake.store.read import dropped
 from forklake.store.rows import (
     MACRO_IMPL_COLUMNS,
@@ -72,8 +72,10 @@ def publish(database: Database, plan: Plan, base: Head, author: Author) -> Publi
     """Commit a plan on top of the catalog's head, or raise `CommitConflict` and write nothing."""
 
     def write(session: Session) -> tuple[SnapshotId, Published]:
-        row, numbers = session.lock_head(base.catalog_id, catalog_ids=len(plan.new_ids))
-        published = _write(session, database, plan, base, author, row, numbers)
+        locked = session.lock_head(base.catalog_id, catalog_ids=len(plan.new_ids))
+        if locked is None:
+            raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
+        published = _write(session, database, plan, base, author, *locked)
         return published.head.snapshot_id, published
 
     return commit_once(database, write)
@@ -85,11 +87,9 @@ def _write(
     plan: Plan,
     base: Head,
     author: Author,
-    row: Row | None,
+    row: Row,
     numbers: Allocation,
 ) -> Published:
-    if row is None:
-        raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
     at, schema_version, moment, ended = row
     if ended is not None:
         raise dropped(database, base.catalog_id)
@@ -109,8 +109,7 @@ def _write(
     writes, pairs = _writes(plan, ids, head)
     _write_entities(session, writes, head)
     _write_schema_versions(session, changes, head)
-    write_snapshot(session, head, numbers, changes, author)
-    move_head(session, head)
+    session.record(record_of(head, numbers, changes, author))
     return Published(head, tuple(pairs), ids, rebased)
 
 
@@ -189,55 +188,18 @@ def _write_schema_versions(session: Session, changes: Sequence[Change], head: He
     )
 
 
-def write_snapshot(
-    session: Session, head: Head, numbers: Allocation, changes: Sequence[Change], author: Author
-) -> None:
-    """The row of a snapshot and the record of what it did."""
-    session.insert(
-        "ducklake_snapshot",
-        ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id"),
-        [
-            (
-                head.snapshot_id,
-                head.snapshot_time,
-                head.schema_version,
-                numbers.next_catalog_id,
-                numbers.next_file_id,
-            )
-        ],
-    )
-    extra = None if author.extra is None else json.dumps(author.extra, ensure_ascii=False)
-    session.insert(
-        "ducklake_snapshot_changes",
-        (
-            "snapshot_id",
-            "catalog_id",
-            "changes_made",
-            "author",
-            "commit_message",
-            "commit_extra_info",
-            "footprint",
-        ),
-        [
-            (
-                head.snapshot_id,
-                head.catalog_id,
-                notation(changes),
-                author.author,
-                author.message,
-                extra,
-                to_footprint(changes),
-            )
-        ],
-    )
-
-
-def move_head(session: Session, head: Head) -> None:
-    """Let the catalog stand at a new snapshot."""
-    session.execute(
-        "move_head",
-        catalog=head.catalog_id,
-        snapshot=head.snapshot_id,
-        time=head.snapshot_time,
-        schema_version=head.schema_version,
+def record_of(head: Head, numbers: Allocation, changes: Sequence[Change], author: Author) -> Record:
+    """A commit as it is stored."""
+    return Record(
+        head.catalog_id,
+        head.snapshot_id,
+        head.snapshot_time,
+        head.schema_version,
+        numbers.next_catalog_id,
+        numbers.next_file_id,
+        notation(changes),
+        to_footprint(changes),
+        author.author,
+        author.message,
+        None if author.extra is None else json.dumps(author.extra, ensure_ascii=False),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal as Number
 from decimal import localcontext
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -55,9 +55,9 @@ def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
         case str():
             columns = _from_ddl(source)
         case HasArrowSchema():
-            columns = _from_arrow(source)
+            columns = tuple(_from_arrow(source))
         case Iterable():
-            columns = [_from_item(item) for item in source]
+            columns = tuple(_from_item(item) for item in source)
         case _:
             raise _no_columns(source)
     if not columns:
@@ -70,7 +70,7 @@ def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
         if column.default is not None:
             literal(column.default, column.type)
         _check_storable(column.comment or "", "comment")
-    return tuple(columns)
+    return columns
 
 
 def _no_columns(source: object) -> InvalidSchemaChange:
@@ -119,16 +119,17 @@ _REFUSED = (
 )  # fmt: skip
 
 
-def _from_ddl(text: str) -> list[ColumnSpec]:
+@lru_cache(256)
+def _from_ddl(text: str) -> tuple[ColumnSpec, ...]:
     reader = SqlReader(text)
     if not reader.tokens:
-        return []
+        return ()
     columns = [_definition(reader)]
     while reader.take(","):
         columns.append(_definition(reader))
     if reader.at < len(reader.tokens):
         raise _unexpected(reader)
-    return columns
+    return tuple(columns)
 
 
 def _definition(reader: SqlReader) -> ColumnSpec:

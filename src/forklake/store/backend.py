@@ -40,6 +40,23 @@ class Allocation:
     next_file_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A snapshot as it is stored, with what it did and where its catalog stands then."""
+
+    catalog: CatalogId
+    snapshot: SnapshotId
+    time: datetime
+    schema_version: int
+    next_catalog_id: int
+    next_file_id: int
+    changes: str
+    footprint: str
+    author: str | None = None
+    message: str | None = None
+    extra: str | None = None
+
+
 class Session(Protocol):
     """One open database transaction. Statements are given by name; their texts live in the `.sql` files."""
 
@@ -67,8 +84,12 @@ class Session(Protocol):
 
     def lock_head(
         self, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
-    ) -> tuple[Row | None, Allocation]:
-        """Wait for the catalog's head, then draw numbers: they rise in the order of commits."""
+    ) -> tuple[Row, Allocation] | None:
+        """Wait for the catalog's head, then draw numbers: they rise as it commits. None without a head."""
+        ...
+
+    def record(self, record: Record) -> None:
+        """Add a snapshot with what it did, and move the catalog's head to it."""
         ...
 
     def commit(self) -> None:

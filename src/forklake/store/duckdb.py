@@ -22,7 +22,7 @@ from forklake.errors import (
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
 from forklake.store.backend import OpenTransaction, Row, UniqueViolation
-from forklake.store.counters import TableCounters
+from forklake.store.embedded import EmbeddedWrites
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES, end_set, insert_set
@@ -94,7 +94,7 @@ class DuckDBDatabase:
             return connection
 
 
-class DuckDBSession(TableCounters, OpenTransaction):
+class DuckDBSession(EmbeddedWrites, OpenTransaction):
     """A write transaction on DuckDB."""
 
     def __init__(self, database: DuckDBDatabase, pool: ConnectionPool[duckdb.DuckDBPyConnection]) -> None:

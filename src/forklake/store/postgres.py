@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +30,7 @@ from forklake.store.backend import (
     Allocation,
     Interrupted,
     OpenTransaction,
+    Record,
     Row,
     UniqueViolation,
     as_time,
@@ -41,6 +43,8 @@ from forklake.store.tables import TABLES, end_set, insert_set
 LONGEST_NAME = 63
 
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "forklake"}
+# Every statement is keyed, so an index is right however few rows there were when its plan was made and kept.
+_PLANNING = (("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"))
 _ARRAYS = {
     "int": "bigint[]",
     "text": "text[]",
@@ -135,7 +139,8 @@ class PostgresDatabase:
         connection.autocommit = True
         path = sql.Identifier(self.metadata_schema).as_string(connection)
         with translated(self.url):
-            connection.execute("SELECT set_config('search_path', %s, false)", [path])
+            for name, value in (("search_path", path), *_PLANNING):
+                connection.execute("SELECT set_config(%s, %s, false)", [name, value])
             return Wire(connection)
 
 
@@ -182,12 +187,16 @@ class PostgresSession(OpenTransaction):
 
     def lock_head(
         self, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
-    ) -> tuple[Row | None, Allocation]:
-        """Wait for the head and draw numbers, sent together: the server runs the second after the first."""
-        self._send(self._database.statements["lock_head"], {"catalog": catalog})
-        self._send(self._database.statements["allocate"], {"catalog_ids": catalog_ids, "file_ids": file_ids})
-        head, numbers = map(self._wire.rows, self._answers()[-2:])
-        return (head[0] if head else None), _allocation(numbers[0])
+    ) -> tuple[Row, Allocation] | None:
+        """Wait for the head, then draw numbers, in one statement."""
+        found = self.rows("lock_head", catalog=catalog, catalog_ids=catalog_ids, file_ids=file_ids)
+        if not found:
+            return None
+        return found[0][:4], _allocation(found[0][4:])
+
+    def record(self, record: Record) -> None:
+        """Add a snapshot with what it did, and move the catalog's head to it, in one statement."""
+        self._send(self._database.statements["record_snapshot"], asdict(record))
 
     def commit(self) -> None:
         """Make everything durable."""

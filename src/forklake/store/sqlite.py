@@ -19,7 +19,7 @@ from forklake.errors import (
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import OpenTransaction, Row, UniqueViolation
-from forklake.store.counters import TableCounters
+from forklake.store.embedded import EmbeddedWrites
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import end_row, insert_row
@@ -118,7 +118,7 @@ class SqliteDatabase:
                     yield connection
 
 
-class SqliteSession(TableCounters, OpenTransaction):
+class SqliteSession(EmbeddedWrites, OpenTransaction):
     """A write transaction on SQLite."""
 
     def __init__(self, database: SqliteDatabase, pool: ConnectionPool[sqlite3.Connection]) -> None:

@@ -8,8 +8,30 @@ SELECT nextval('ducklake_next_snapshot_id'), clock_timestamp(),
        (SELECT last_value + is_called::int FROM ducklake_next_file_id);
 
 -- name: lock_head
--- Numbers must be drawn by a later statement: a sequence called here would advance before the lock is held.
-SELECT snapshot_id, schema_version, snapshot_time, end_snapshot
-  FROM ducklake_catalog_head
- WHERE catalog_id = $catalog
-   FOR NO KEY UPDATE;
+-- The head is materialised, so the sequences advance only when it is locked: a catalog's numbers rise as it commits.
+WITH head AS MATERIALIZED (
+    SELECT snapshot_id, schema_version, snapshot_time, end_snapshot
+      FROM ducklake_catalog_head
+     WHERE catalog_id = $catalog
+       FOR NO KEY UPDATE
+)
+SELECT snapshot_id, schema_version, snapshot_time, end_snapshot,
+       nextval('ducklake_next_snapshot_id'), clock_timestamp(),
+       ARRAY(SELECT nextval('ducklake_next_catalog_id') FROM generate_series(1, $catalog_ids::int)),
+       ARRAY(SELECT nextval('ducklake_next_file_id') FROM generate_series(1, $file_ids::int)),
+       (SELECT last_value + is_called::int FROM ducklake_next_catalog_id),
+       (SELECT last_value + is_called::int FROM ducklake_next_file_id)
+  FROM head;
+
+-- name: record_snapshot
+WITH snapshot AS (
+    INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_catalog_id, next_file_id)
+    VALUES ($snapshot, $time, $schema_version, $next_catalog_id, $next_file_id)
+), changes AS (
+    INSERT INTO ducklake_snapshot_changes
+           (snapshot_id, catalog_id, changes_made, author, commit_message, commit_extra_info, footprint)
+    VALUES ($snapshot, $catalog, $changes, $author, $message, $extra, $footprint)
+)
+UPDATE ducklake_catalog_head
+   SET snapshot_id = $snapshot, snapshot_time = $time, schema_version = $schema_version
+ WHERE catalog_id = $catalog;

@@ -12,6 +12,15 @@ SELECT snapshot_id, schema_version, snapshot_time, end_snapshot
   FROM ducklake_catalog_head
  WHERE catalog_id = $catalog;
 
+-- name: add_snapshot
+INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_catalog_id, next_file_id)
+VALUES ($snapshot, $time, $schema_version, $next_catalog_id, $next_file_id);
+
+-- name: add_changes
+INSERT INTO ducklake_snapshot_changes
+       (snapshot_id, catalog_id, changes_made, author, commit_message, commit_extra_info, footprint)
+VALUES ($snapshot, $catalog, $changes, $author, $message, $extra, $footprint);
+
 -- name: move_head
 UPDATE ducklake_catalog_head
    SET snapshot_id = $snapshot, snapshot_time = $time, schema_version = $schema_version
@@ -20,7 +29,7 @@ UPDATE ducklake_catalog_head
 -- name: close_head
 -- The catalog is dropped: whoever waits for the head finds its end.
 UPDATE ducklake_catalog_head
-   SET snapshot_id = $snapshot, snapshot_time = $time, end_snapshot = $snapshot
+   SET end_snapshot = $snapshot
  WHERE catalog_id = $catalog;
 
 -- name: end_catalog
