@@ -1,7 +1,8 @@
 """Named SQL statements, read from the `.sql` files beside this module.
 
-A file holds statements, each introduced by `-- name: something`. `read.sql` serves every backend;
-`read.postgresql.sql` replaces those of its statements that PostgreSQL needs otherwise.
+A file holds statements, each introduced by `-- name: something`. `read.sql` and `write.sql` serve every
+backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and so on:
+what stands in a narrower file counts.
 """
 
 from __future__ import annotations
@@ -16,17 +17,22 @@ Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)
-_COMMON = ("read.sql", "write.sql")
+_FAMILIES: dict[Dialect, tuple[str, ...]] = {
+    "sqlite": ("", ".embedded", ".sqlite"),
+    "duckdb": ("", ".embedded", ".duckdb"),
+    "postgresql": ("", ".postgresql"),
+}
 
 
 @cache
 def statements(dialect: Dialect) -> Mapping[str, str]:
     """Every statement as one backend runs it, by name."""
     found: dict[str, str] = {}
-    for file in (*_COMMON, f"read.{dialect}.sql", f"write.{dialect}.sql"):
-        source = files("forklake.store").joinpath("sql", file)
-        if source.is_file():
-            found.update(parse(source.read_text(encoding="utf-8")))
+    for family in _FAMILIES[dialect]:
+        for kind in ("read", "write"):
+            source = files("forklake.store").joinpath("sql", f"{kind}{family}.sql")
+            if source.is_file():
+                found.update(parse(source.read_text(encoding="utf-8")))
     return found
 
 

@@ -7,7 +7,7 @@ SELECT nextval('ducklake_next_snapshot_id'), clock_timestamp(),
        (SELECT last_value + is_called::int FROM ducklake_next_catalog_id),
        (SELECT last_value + is_called::int FROM ducklake_next_file_id);
 
--- name: lock_head
+-- name: lock_and_allocate
 -- The head is materialised, so the sequences advance only when it is locked: a catalog's numbers rise as it commits.
 WITH head AS MATERIALIZED (
     SELECT snapshot_id, schema_version, snapshot_time, end_snapshot

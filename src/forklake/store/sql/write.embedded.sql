@@ -1,0 +1,22 @@
+-- Where SQLite and DuckDB write alike: numbers come from a table, and a snapshot is recorded in three steps.
+
+-- name: allocate
+-- Draw numbers, in one statement; returns what each counter will hand out next.
+UPDATE ducklake_counter
+   SET next_value = next_value + CASE name WHEN 'snapshot_id' THEN 1 WHEN 'catalog_id' THEN $catalog_ids ELSE $file_ids END
+RETURNING name, next_value;
+
+-- name: lock_head
+-- The row that serialises a catalog's commits.
+SELECT snapshot_id, schema_version, snapshot_time, end_snapshot
+  FROM ducklake_catalog_head
+ WHERE catalog_id = $catalog;
+
+-- name: add_snapshot
+INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_catalog_id, next_file_id)
+VALUES ($snapshot, $time, $schema_version, $next_catalog_id, $next_file_id);
+
+-- name: add_changes
+INSERT INTO ducklake_snapshot_changes
+       (snapshot_id, catalog_id, changes_made, author, commit_message, commit_extra_info, footprint)
+VALUES ($snapshot, $catalog, $changes, $author, $message, $extra, $footprint);
