@@ -265,3 +265,20 @@ def test_threads_altering_one_table_at_once_all_succeed_one_after_the_other(cata
         "id",
     ]
     assert sorted(column.id for column in table.columns) == list(range(1, 10))
+
+
+def test_one_connection_is_enough_for_everything(postgres_schema_url: str, tmp_path) -> None:
+    with forklake.connect(f"{postgres_schema_url}&pool_size=1", data_path=tmp_path, create=True) as lake:
+        catalog = lake.create_catalog("c")
+        catalog.create_table("t", "id INT").add_column("x", "int")
+        tx, refused = catalog.transaction(), catalog.transaction()
+        tx.table("t").add_column("y", "int")
+        refused.table("t").add_column("z", "int")
+        tx.commit()
+        with pytest.raises(CommitConflict):
+            refused.commit()
+        late = catalog.transaction()
+        late.create_table("u", "id INT")
+        lake.drop_catalog("c")
+        with pytest.raises(forklake.CatalogNotFound, match="was dropped"):
+            late.commit()

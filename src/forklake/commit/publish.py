@@ -75,7 +75,7 @@ def publish(database: Database, plan: Plan, base: Head, author: Author) -> Publi
         locked = session.lock_head(base.catalog_id, catalog_ids=len(plan.new_ids))
         if locked is None:
             raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
-        published = _write(session, database, plan, base, author, *locked)
+        published = _write(session, plan, base, author, *locked)
         return published.head.snapshot_id, published
 
     return commit_once(database, write)
@@ -83,7 +83,6 @@ def publish(database: Database, plan: Plan, base: Head, author: Author) -> Publi
 
 def _write(
     session: Session,
-    database: Database,
     plan: Plan,
     base: Head,
     author: Author,
@@ -92,7 +91,7 @@ def _write(
 ) -> Published:
     at, schema_version, moment, ended = row
     if ended is not None:
-        raise dropped(database, base.catalog_id)
+        raise dropped(session, base.catalog_id)
     rebased = at != base.snapshot_id
     if rebased:
         _check_conflicts(session, plan, base)

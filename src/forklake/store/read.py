@@ -25,7 +25,7 @@ from forklake.model.entities import (
 )
 from forklake.model.ids import FOREVER, CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
 from forklake.model.snapshots import Head, Snapshot
-from forklake.store.backend import Database, Row, as_time
+from forklake.store.backend import Database, Row, Session, as_time
 from forklake.store.rows import Entity, RowKey
 
 MOST_KEPT = 256
@@ -55,9 +55,9 @@ def head_of(database: Database, catalog: CatalogId, *, or_dropped: bool = False)
     return _head(catalog, head)
 
 
-def dropped(database: Database, catalog: CatalogId) -> CatalogNotFound:
+def dropped(reader: Database | Session, catalog: CatalogId) -> CatalogNotFound:
     """The error for a catalog that is gone."""
-    name, ended = database.rows("catalog_name", catalog=catalog)[0]
+    name, ended = reader.rows("catalog_name", catalog=catalog)[0]
     return CatalogNotFound(f'catalog "{name}" was dropped in snapshot {ended}')
 
 
