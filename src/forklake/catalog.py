@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from forklake.commit.draft import Draft
 from forklake.commit.publish import Published, publish
-from forklake.errors import ForklakeError, InvalidArgument, StoreBusy
+from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId
 from forklake.model.snapshots import Author, Head, Snapshot
@@ -76,25 +76,30 @@ class Catalog(CatalogVerbs):
         """Change the catalog and commit, as often as others get in between.
 
         Nobody has seen what the change was based on, so a conflict is no reason to refuse it: it is made
-        again on the newer catalog. For the same reason it may start from the state that was seen last,
-        which saves a look; only if nothing came of it is the present looked at.
+        again on the newer catalog. It may start from the state that our last commit led to, which saves a
+        look; but then it counts only if nobody else has committed since, for a name may mean something else
+        by now.
         """
-        draft = self._draft_to_change(seen_last=True)
+        known = self._states.latest(self.id) if self._at is None else None
+        draft, present = (Draft(known), False) if known is not None else (self._draft_to_change(), True)
         for _ in range(ATTEMPTS):
             refusal = None
             try:
                 result = change(draft)
-                published = self._publish(draft, Author())
+                published = self._publish(draft, Author(), rebase=present)
                 if published is not None:
                     return result, published.final_id
+                if present:
+                    return result, int
+            except StoreError:
+                # The commit may have gone through or not: making the change again could make it twice.
+                raise
             except ForklakeError as error:
                 refusal = error
             newer = self._draft_to_change()
-            if newer.state.head == draft.state.head:
-                if refusal is not None:
-                    raise refusal
-                return change(newer), int
-            draft = newer
+            if present and refusal is not None and newer.state.head == draft.state.head:
+                raise refusal
+            draft, present = newer, True
         raise StoreBusy(
             f'catalog "{self.name}" changed {ATTEMPTS} times while this change was made: try again'
         )
@@ -125,24 +130,21 @@ class Catalog(CatalogVerbs):
         head = head_of(self._database, self.id, or_dropped=self._at is not None)
         return head if self._at is None else head_at(self._database, head, self._at)
 
-    def _draft_to_change(self, *, seen_last: bool = False) -> Draft:
+    def _draft_to_change(self) -> Draft:
         if self._at is not None:
             raise InvalidArgument(
                 f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change'
             )
-        state = self._states.latest(self.id) if seen_last else None
-        if state is not None:
-            return Draft(state)
         head = self._head()
         state = self._states.get(head)
         # The structure may have been read at an earlier snapshot; the transaction's base is the present one.
         return Draft(state if state.head == head else state.after(head, ()))
 
-    def _publish(self, draft: Draft, author: Author) -> Published | None:
+    def _publish(self, draft: Draft, author: Author, *, rebase: bool = True) -> Published | None:
         plan = draft.plan()
         if not plan.changes:
             return None
-        published = publish(self._database, plan, draft.state.head, author)
+        published = publish(self._database, plan, draft.state.head, author, rebase=rebase)
         if not published.rebased:
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs), latest=True)

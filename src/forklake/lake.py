@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from forklake.catalog import Catalog
 from forklake.commit.catalogs import create_catalog, drop_catalog, rename_catalog
-from forklake.errors import CatalogNotFound, InvalidUrl
+from forklake.errors import CatalogNotFound, InvalidUrl, MetadataExists
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId
 from forklake.model.names import check_name
@@ -20,9 +20,9 @@ from forklake.store.open import (
     check_version,
     create_lake,
     data_path_of,
+    is_finished,
     open_database,
     parse_url,
-    refuse_existing,
 )
 from forklake.store.read import Moment, catalog_named, catalogs, lake_snapshot, snapshots
 from forklake.transaction import author_of
@@ -113,35 +113,31 @@ def connect(url: str, *, data_path: str | Path | None = None, create: bool = Fal
     the last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` makes the
     lake if there is none. `data_path` is stored then and may be left out afterwards.
     """
-    return _open(url, data_path, create=create)[0]
+    return _open(url, data_path, create=create)
 
 
 def init(url: str, *, data_path: str | Path | None = None) -> Lake:
-    """Create a lake, and refuse if there is one."""
-    lake, created = _open(url, data_path, create=True)
-    try:
-        refuse_existing(lake._database, created)  # pyright: ignore[reportPrivateUsage]
-    except BaseException:
-        lake.close()
-        raise
-    return lake
+    """Create a lake, or finish one that was created by hand; refuse if there is a finished one."""
+    return _open(url, data_path, create=True, refuse_existing=True)
 
 
-def _open(url: str, data_path: str | Path | None, *, create: bool) -> tuple[Lake, bool]:
+def _open(url: str, data_path: str | Path | None, *, create: bool, refuse_existing: bool = False) -> Lake:
     address = parse_url(url)
     given = None if data_path is None else _absolute(data_path)
     default = f"{address.path}.files/" if given is None and address.path is not None else given
     database = open_database(address, create=create)
     try:
-        created = False
         if create:
             if default is None and not database.exists():
                 raise InvalidUrl(
                     "a new lake on PostgreSQL needs a data path: a folder or bucket for its files"
                 )
             created = create_lake(database, default or "")
+            # A lake that was created by hand is finished by saying where its files are.
+            if refuse_existing and not created and (given is None or is_finished(database)):
+                raise MetadataExists(f"there is a lake at {database.url} already")
         check_version(database)
-        return Lake(database, data_path_of(database, given)), created
+        return Lake(database, data_path_of(database, given))
     except BaseException:
         database.close()
         raise

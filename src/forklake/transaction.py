@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from forklake.commit.draft import Draft
 from forklake.commit.publish import Published
-from forklake.errors import InvalidArgument, TransactionClosed
+from forklake.errors import InvalidArgument, StoreError, TransactionClosed
 from forklake.model.ids import SnapshotId
 from forklake.model.names import check_text
 from forklake.model.snapshots import Author
@@ -48,7 +48,13 @@ class Transaction(CatalogVerbs):
 
     def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
         """Change the draft; it counts when the transaction commits."""
-        return change(self.read()), int
+        draft = self.read()
+        try:
+            return change(draft), int
+        except StoreError:
+            # The database failed half-way through a change: what is staged now may not be what was meant.
+            self._end = "ended by a failure of the database"
+            raise
 
     def commit(self) -> SnapshotId | None:
         """Publish everything as one snapshot; None if nothing was changed."""
@@ -90,7 +96,9 @@ def author_of(author: str | None, message: str | None, extra: Mapping[str, Any] 
         check_text(message, "message")
     if extra is not None:
         try:
-            check_text(json.dumps(extra, ensure_ascii=False, allow_nan=False), "extra info")
+            text = check_text(json.dumps(extra, ensure_ascii=False, allow_nan=False), "extra info")
+            # A copy, so that what is recorded is what was checked.
+            extra = json.loads(text)
         except (TypeError, ValueError) as error:
             raise InvalidArgument(f"the extra info of a commit must be plain JSON: {error}") from error
     return Author(author, message, extra)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 from forklake.commit.draft import Draft, Tagged
 from forklake.errors import InvalidArgument
@@ -89,6 +89,8 @@ class CatalogVerbs:
         target = QualifiedName.parse(name)
         specs = columns_of(columns)
         built = build(specs)
+        if comment is not None:
+            check_text(comment, "comment")
 
         def change(draft: Draft) -> TableId:
             existing = draft.find_table(target) if if_not_exists else None
@@ -129,7 +131,7 @@ class CatalogVerbs:
     ) -> None:
         """Store a query under a name; `columns` renames what it returns."""
         target = QualifiedName.parse(name, "view")
-        aliases = tuple(check_name(column, "column") for column in columns)
+        aliases = tuple(check_name(column, "column") for column in _listed(columns, "columns of a view"))
         check_text(sql, "view's SQL")
         self.apply(lambda draft: draft.create_view(target, sql, aliases=aliases, or_replace=or_replace))
 
@@ -174,7 +176,7 @@ class CatalogVerbs:
         """Store an expression, or with `table` a query, with parameters; or several as `overloads`."""
         target = QualifiedName.parse(name, "macro")
         given = [] if sql is None else [_implementation(sql, parameters, table=table)]
-        impls = (*given, *overloads)
+        impls = (*given, *_listed(overloads, "overloads of a macro"))
         if not impls:
             raise InvalidArgument(f'macro "{target}" needs SQL, or overloads')
         for impl in impls:
@@ -233,12 +235,28 @@ def _object(draft: Draft, kind: ObjectKind, name: Name) -> Tagged:
 
 
 def _implementation(sql: str, parameters: Sequence[str | MacroParameter], *, table: bool) -> MacroImpl:
-    given = tuple(MacroParameter(item) if isinstance(item, str) else item for item in parameters)
+    listed = _listed(parameters, "parameters of a macro")
+    given = tuple(MacroParameter(item) if isinstance(item, str) else item for item in listed)
     return MacroImpl(sql, given, "table" if table else "scalar")
 
 
-def _check_implementation(impl: MacroImpl) -> None:
-    check_text(impl.sql, "macro's SQL")
+def _listed(items: Sequence[T], what: str) -> Sequence[T]:
+    if not isinstance(items, list | tuple):
+        raise InvalidArgument(f"the {what} are given as a list, not as {type(items).__name__}")
+    return items
+
+
+def _check_implementation(impl: object) -> None:
+    if not isinstance(impl, MacroImpl):
+        raise InvalidArgument(f"an overload of a macro is a MacroImpl, not {type(impl).__name__}")
+    for text in (impl.sql, impl.dialect, impl.kind):
+        check_text(text, "macro's SQL")
+    for parameter in cast("Sequence[object]", impl.parameters):
+        if not isinstance(parameter, MacroParameter):
+            raise InvalidArgument(f"a parameter is text or a MacroParameter, not {type(parameter).__name__}")
+        check_text(parameter.type, "type of a parameter")
+        if parameter.default is not None:
+            check_text(parameter.default, "default of a parameter")
     names = [check_name(parameter.name, "parameter").lower() for parameter in impl.parameters]
     if len(set(names)) < len(names):
         raise InvalidArgument(f"a macro has two parameters of one name: {', '.join(names)}")

@@ -221,3 +221,26 @@ def test_the_past_cannot_change(catalog: forklake.Catalog) -> None:
         with pytest.raises(InvalidArgument, match="the past cannot change"):
             use()
     assert [column.name for column in past.table("t").columns] == ["id"]
+
+
+@pytest.mark.parametrize("at", ["2020-01-01", 1.5, True, b"1"])
+def test_a_moment_of_the_wrong_kind_is_refused(lake: forklake.Lake, catalog: forklake.Catalog, at) -> None:
+    for use in (
+        lambda: catalog.tables(at=at),
+        lambda: lake.catalogs(at=at),
+        lambda: lake.catalog("main_catalog", at=at),
+    ):
+        with pytest.raises(InvalidArgument, match="a moment is"):
+            use()
+
+
+def test_a_refused_init_changes_nothing_and_a_lake_made_by_hand_is_finished(
+    lake_url, tmp_path, sql_on, raw
+) -> None:
+    with pytest.raises(forklake.MetadataExists):
+        forklake.init(lake_url, data_path=tmp_path / "other")
+    stored = "SELECT value FROM ducklake_metadata WHERE key = 'data_path'"
+    assert raw(stored)[0][0] == f"{tmp_path}/files/"
+    raw("DELETE FROM ducklake_metadata WHERE key = 'data_path'")
+    forklake.init(lake_url, data_path=tmp_path / "other").close()
+    assert raw(stored)[0][0] == f"{tmp_path}/other/"

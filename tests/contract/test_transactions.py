@@ -282,3 +282,79 @@ def test_one_connection_is_enough_for_everything(postgres_schema_url: str, tmp_p
         lake.drop_catalog("c")
         with pytest.raises(forklake.CatalogNotFound, match="was dropped"):
             late.commit()
+
+
+def test_a_name_that_means_something_else_by_now_is_looked_up_again(lake, reopen) -> None:
+    mine = lake.create_catalog("c")
+    mine.create_schema("live")
+    mine.create_schema("next")
+    first = mine.create_table("live.t", "x INT, y INT, z INT")
+    second = mine.create_table("next.t", "x INT, y INT, z INT")
+    other = reopen().catalog("c")
+    with other.transaction() as tx:
+        tx.rename_schema("live", "old")
+        tx.rename_schema("next", "live")
+    mine.drop_table("live.t")
+    assert [(info.schema, info.id) for info in mine.tables()] == [("old", first.id)]
+    other.rename_schema("old", "older")
+    with pytest.raises(forklake.SchemaNotFound):
+        mine.create_table("old.new", "id INT")
+    with other.transaction() as tx:
+        tx.table("older.t").rename("gone")
+        tx.create_table("older.t", "id INT")
+    mine.comment("table", "older.t", "the new one")
+    assert (first.tags(), mine.tags("table", "older.t")) == ({}, {"comment": "the new one"})
+    with other.transaction() as tx:
+        table = tx.table("older.gone")
+        table.rename_column("x", "tmp"), table.rename_column("y", "x"), table.rename_column("tmp", "y")
+        table.drop_column("z")
+    first.comment("on the new x", column="x")
+    assert first.tags(column="x") == {"comment": "on the new x"}
+    assert first.tags(column="y") == {}
+    with pytest.raises(forklake.ColumnNotFound):
+        first.comment("on z", column="z")
+    assert second.id not in [info.id for info in mine.tables()]
+
+
+def test_a_rebased_transaction_does_not_leave_an_old_state_behind(catalog: forklake.Catalog) -> None:
+    catalog.create_schema("live")
+    catalog.create_schema("next")
+    first, second = catalog.create_table("live.t", "id INT"), catalog.create_table("next.t", "id INT")
+    tx = catalog.transaction()
+    tx.rename_schema("live", "old")
+    tx.rename_schema("next", "live")
+    catalog.create_table("other", "id INT")
+    tx.commit()
+    catalog.drop_table("live.t")
+    assert {info.id for info in catalog.tables()} >= {first.id}
+    assert second.id not in {info.id for info in catalog.tables()}
+
+
+def test_a_column_cannot_be_commented_while_it_is_dropped(catalog: forklake.Catalog) -> None:
+    catalog.create_table("t", "a INT, b INT")
+    for first, second in (("comment", "drop"), ("drop", "comment")):
+        work = {
+            "comment": lambda tx, text=first: tx.table("t").comment(text, column="b"),
+            "drop": lambda tx: tx.table("t").drop_column("b"),
+        }
+        theirs, ours = catalog.transaction(), catalog.transaction()
+        work[first](theirs), work[second](ours)
+        theirs.commit()
+        with pytest.raises(CommitConflict):
+            ours.commit()
+
+
+def test_a_verb_that_is_refused_stages_nothing(catalog: forklake.Catalog) -> None:
+    with catalog.transaction() as tx:
+        with pytest.raises(forklake.InvalidArgument):
+            tx.create_table("t", "x int", comment=5)
+        assert tx.tables() == []
+    assert tx.snapshot is None
+
+
+def test_what_a_commit_says_is_fixed_when_it_begins(catalog: forklake.Catalog) -> None:
+    extra = {"run": [1]}
+    with catalog.transaction(extra=extra) as tx:
+        extra["run"].append(object())
+        tx.create_schema("s")
+    assert catalog.snapshots()[-1].extra == {"run": [1]}

@@ -18,17 +18,18 @@ NOUNS = {"schema", "table", "view", "macro"}
 # What happens when ours follows theirs on the same object (columns: ours). "x" collides, "." commutes.
 # Objects of different kinds have different ids, so only verbs of one kind can meet on one object.
 TABLE = """
-                 rename_table alter_table require_column drop_table tag_table insert delete compact flush
-rename_table     x            x           x              x          .         .      .      .       .
-alter_table      x            x           x              x          .         x      x      x       x
-require_column   x            x           x              x          .         x      x      x       x
-drop_table       x            x           x              x          x         x      x      x       x
-tag_table        .            .           .              x          x         .      .      .       .
-insert           .            .           x              .          .         .      .      .       .
-delete           .            .           .              .          .         .      x      x       x
-compact          .            .           .              .          .         .      x      x       x
-flush            .            .           .              .          .         .      x      x       x
-"""
+               rename_table alter_table require_column drop_table tag_table tag_column insert delete compact flush
+rename_table   x            x           x              x          .         .          .      .      .       .
+alter_table    x            x           x              x          .         x          x      x      x       x
+require_column x            x           x              x          .         x          x      x      x       x
+drop_table     x            x           x              x          x         x          x      x      x       x
+tag_table      .            .           .              x          x         x          .      .      .       .
+tag_column     .            x           x              x          x         x          .      .      .       .
+insert         .            .           x              .          .         .          .      .      .       .
+delete         .            .           .              .          .         .          .      x      x       x
+compact        .            .           .              .          .         .          .      x      x       x
+flush          .            .           .              .          .         .          .      x      x       x
+"""  # noqa: E501 - a table
 VIEW = """
               rename_view alter_view drop_view tag_view
 rename_view   x           x          x         .

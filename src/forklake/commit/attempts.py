@@ -31,9 +31,12 @@ def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId,
                 session.commit()
                 return written[1]
         except Interrupted:
-            if pause is None:
+            if pause is not None:
+                time.sleep(pause)
+            elif doubtful is not None and database.rows("snapshot_exists", at=doubtful[0]):
+                return doubtful[1]
+            else:
                 raise
-            time.sleep(pause)
         except ForklakeError:
             # What stands in the way may be our own commit.
             if doubtful is not None and database.rows("snapshot_exists", at=doubtful[0]):

@@ -33,7 +33,7 @@ def changes_of(pairs: Iterable[Pair], schema_name: SchemaName) -> list[Change]:
     found = [change for pair in pairs for change in _changes(pair, schema_name)]
     # A comment on what the same commit creates or drops is part of that.
     whole = {change.object_id for change in found if change.verb in _WHOLE}
-    return [change for change in found if change.verb not in _TAGS.values() or change.object_id not in whole]
+    return [change for change in found if change.verb in _WHOLE or change.object_id not in whole]
 
 
 def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
@@ -45,7 +45,8 @@ def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
         case Tag():
             column = "" if entity.column_id is None else entity.column_id
             detail = f"{column}:{entity.key}"
-            yield Change(_TAGS[entity.kind], entity.object_id, name=entity.label, detail=detail)
+            verb = _TAGS[entity.kind] if entity.column_id is None else Verb.TAG_COLUMN
+            yield Change(verb, entity.object_id, name=entity.label, detail=detail)
         case Schema():
             yield from (Change(verb, entity.id, name=entity.name) for verb in _verbs(before, after))
         case _:

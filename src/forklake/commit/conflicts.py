@@ -20,7 +20,8 @@ RENAMES = frozenset({Verb.RENAME_SCHEMA, Verb.RENAME_TABLE, Verb.RENAME_VIEW, Ve
 DROPS = frozenset({Verb.DROP_SCHEMA, Verb.DROP_TABLE, Verb.DROP_VIEW, Verb.DROP_MACRO})
 RESHAPES = frozenset({Verb.ALTER_TABLE, Verb.REQUIRE_COLUMN, Verb.ALTER_VIEW})
 ALTERS = RENAMES | RESHAPES
-TAGS = frozenset({Verb.TAG_SCHEMA, Verb.TAG_TABLE, Verb.TAG_VIEW, Verb.TAG_MACRO})
+TAGS = frozenset({Verb.TAG_SCHEMA, Verb.TAG_TABLE, Verb.TAG_COLUMN, Verb.TAG_VIEW, Verb.TAG_MACRO})
+COLUMN_TAGS = frozenset({Verb.TAG_COLUMN})
 DML = frozenset({Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 CATALOG_VERBS = frozenset({Verb.CREATE_CATALOG, Verb.RENAME_CATALOG, Verb.DROP_CATALOG})
@@ -90,6 +91,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("both take rows from one data file", RETIRES, RETIRES, same_file),
     Rule("both set the same tag", TAGS, TAGS, same_tag),
+    Rule("its columns were altered", RESHAPES, COLUMN_TAGS, same_object),
+    Rule("a comment was set on its columns", COLUMN_TAGS, RESHAPES, same_object),
 )
 
 

@@ -97,13 +97,14 @@ class Draft:
 
     def schemas(self) -> list[Schema]:
         """Every schema, in the order in which they were created."""
-        return _merged(self.state.schemas(), self._schemas)
+        schemas = _merged(self.state.schemas(), self._schemas)
+        return sorted(schemas, key=lambda schema: (schema.id < 0, abs(schema.id)))
 
     def schema_named(self, name: str) -> Schema:
         """A schema by name."""
         found = self._find_schema(check_name(name, "schema"))
         if found is None:
-            raise SchemaNotFound(f'there is no schema "{name}": create it first')
+            raise SchemaNotFound(f'there is no schema "{name}" in this catalog')
         return found
 
     def tables(self) -> list[TableInfo]:

@@ -11,7 +11,7 @@ from forklake.commit.attempts import commit_once
 from forklake.commit.changes import Pair
 from forklake.commit.conflicts import conflict_error, conflicts
 from forklake.commit.draft import Plan
-from forklake.errors import CatalogNotFound, CommitConflict
+from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Macro, Origin
 from forklake.model.ids import SnapshotId
@@ -68,11 +68,21 @@ class _Writes:
         self.added.setdefault((table, columns), []).append(row)
 
 
-def publish(database: Database, plan: Plan, base: Head, author: Author) -> Published:
-    """Commit a plan on top of the catalog's head, or raise `CommitConflict` and write nothing."""
+class StaleBase(ForklakeError):
+    """The catalog has moved on since the state that a change was based on was seen."""
+
+
+def publish(database: Database, plan: Plan, base: Head, author: Author, *, rebase: bool = True) -> Published:
+    """Commit a plan on top of the catalog's head, or raise `CommitConflict` and write nothing.
+
+    Without leave to `rebase`, anything that was committed since the base raises `StaleBase`.
+    """
 
     def write(session: Session) -> tuple[SnapshotId, Published]:
-        locked = session.lock_head(base.catalog_id, catalog_ids=len(plan.new_ids))
+        only_at = None if rebase else base.snapshot_id
+        locked = session.lock_head(base.catalog_id, only_at=only_at, catalog_ids=len(plan.new_ids))
+        if locked is None and not rebase:
+            raise StaleBase(f"the catalog has moved on since snapshot {base.snapshot_id}")
         if locked is None:
             raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
         published = _write(session, plan, base, author, *locked)

@@ -35,6 +35,7 @@ class Verb(StrEnum):
     DROP_MACRO = "drop_macro"
     TAG_SCHEMA = "tag_schema"
     TAG_TABLE = "tag_table"
+    TAG_COLUMN = "tag_column"
     TAG_VIEW = "tag_view"
     TAG_MACRO = "tag_macro"
     INSERT = "insert"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from forklake.errors import ColumnExists, ColumnNotFound, InvalidSchemaChange
+from forklake.errors import ColumnExists, ColumnNotFound, InvalidArgument, InvalidName, InvalidSchemaChange
 from forklake.model.ddl import NULL, ColumnSpec, Null, literal
 from forklake.model.entities import Column, Default
 from forklake.model.ids import ColumnId
-from forklake.model.names import check_name, split_name
+from forklake.model.names import check_name, check_text, split_name
 from forklake.model.types import DataType, List, Map, Struct, can_widen, to_ducklake_name, to_sql
 
 Columns = tuple[Column, ...]
@@ -57,6 +57,8 @@ def _defaults(spec: ColumnSpec) -> tuple[Default | None, str | None]:
 
 def split_path(path: ColumnPath) -> tuple[str, ...]:
     """The parts of a path to a column or nested field."""
+    if not isinstance(path, str | list | tuple):
+        raise InvalidName(f"a column is named by text or a list of parts, not by {type(path).__name__}")
     parts = split_name(path, "column") if isinstance(path, str) else tuple(path)
     if not parts:
         raise ColumnNotFound("a column path needs at least one part")
@@ -153,6 +155,8 @@ def alter_type(columns: Columns, path: ColumnPath, type: DataType) -> Columns:
 def set_default(columns: Columns, path: ColumnPath, expression: str | None) -> Columns:
     """Change what later inserts put in; rows that exist keep their values."""
     target = _top_level(columns, path, "a default")
+    if expression is not None:
+        check_text(expression, "default")
     default, _ = _defaults(ColumnSpec(target.name, target.data_type, default=expression))
     return _changed(columns, path, lambda column: replace(column, default=default))
 
@@ -160,11 +164,15 @@ def set_default(columns: Columns, path: ColumnPath, expression: str | None) -> C
 def set_nullable(columns: Columns, path: ColumnPath, nullable: bool) -> Columns:
     """Allow or refuse NULL from now on."""
     _top_level(columns, path, "NOT NULL")
+    if nullable not in (True, False):
+        raise InvalidArgument(f"whether NULL is allowed is True or False, not {nullable!r}")
     return _changed(columns, path, lambda column: replace(column, nullable=nullable))
 
 
 def reorder(columns: Columns, names: Sequence[str]) -> Columns:
     """Put columns in another order; those not named follow in the order they had."""
+    if not isinstance(names, list | tuple):
+        raise InvalidArgument(f"the new order is a list of names, not {type(names).__name__}")
     first = [find(columns, [name]) for name in names]
     if len({column.id for column in first}) != len(first):
         raise InvalidSchemaChange("a column is named twice in the new order")

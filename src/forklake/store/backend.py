@@ -83,9 +83,17 @@ class Session(Protocol):
         ...
 
     def lock_head(
-        self, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
+        self,
+        catalog: CatalogId,
+        *,
+        only_at: SnapshotId | None = None,
+        catalog_ids: int = 0,
+        file_ids: int = 0,
     ) -> tuple[Row, Allocation] | None:
-        """Wait for the catalog's head, then draw numbers: they rise as it commits. None without a head."""
+        """Wait for the catalog's head, then draw numbers: they rise as it commits.
+
+        None if there is no such catalog, or if it must stand at a certain snapshot and does not.
+        """
         ...
 
     def record(self, record: Record) -> None:
@@ -170,8 +178,7 @@ class OpenTransaction:
 
     def __del__(self) -> None:
         """Roll back a transaction that was forgotten, so that its locks go with it."""
-        if self._open:
-            self.rollback()
+        self.rollback()
 
 
 def utc_now() -> datetime:

@@ -18,6 +18,7 @@ from forklake.errors import (
     StoreBusy,
     StoreError,
     StoreUnavailable,
+    TransactionClosed,
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
@@ -97,25 +98,28 @@ class DuckDBDatabase:
 class DuckDBSession(EmbeddedWrites, OpenTransaction):
     """A write transaction on DuckDB."""
 
+    _connection: duckdb.DuckDBPyConnection | None = None
+    _locked: bool = False
+
     def __init__(self, database: DuckDBDatabase, pool: ConnectionPool[duckdb.DuckDBPyConnection]) -> None:
         """Wait for the turn: two writers at once would make DuckDB refuse one of them."""
-        self._open = False
         self._database = database
         self._pool = pool
         database.lock.acquire()
+        self._locked = True
         try:
-            self._connection = pool.take()
+            connection = self._connection = pool.take()
             with translated(database.path):
-                self._connection.execute("BEGIN")
+                connection.execute("BEGIN")
         except BaseException:
-            database.lock.release()
+            self._finish(broken=True)
             raise
         self._open = True
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
-        with self._running():
-            return self._connection.execute(self._database.statements[statement], params or None).fetchall()
+        with self._running() as connection:
+            return connection.execute(self._database.statements[statement], params or None).fetchall()
 
     def execute(self, statement: str, /, **params: object) -> None:
         """Run a statement that returns nothing."""
@@ -123,57 +127,63 @@ class DuckDBSession(EmbeddedWrites, OpenTransaction):
 
     def run_script(self, script: str) -> None:
         """Run a schema file inside this transaction."""
-        with self._running():
-            self._connection.execute(script)
+        with self._running() as connection:
+            connection.execute(script)
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Add rows to a table."""
         if rows:
-            with self._running():
-                self._connection.execute(
-                    _insert(table, tuple(columns)), {"rows": _columns_as_json(columns, rows)}
-                )
+            with self._running() as connection:
+                connection.execute(_insert(table, tuple(columns)), {"rows": _columns_as_json(columns, rows)})
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
     ) -> None:
         """Set the end of a catalog's own live rows."""
         params = {"rows": _columns_as_json(keys, rows), "catalog": catalog, "end": end}
-        with self._running():
-            answer = self._connection.execute(_end(table, tuple(keys)), params).fetchone()
+        with self._running() as connection:
+            answer = connection.execute(_end(table, tuple(keys)), params).fetchone()
         ended = answer[0] if answer else 0
         if ended != len(rows):
             raise CorruptMetadata(f"{len(rows) - ended} rows of {table} that should end are not live")
 
     def commit(self) -> None:
         """Make everything durable."""
-        with self._running():
-            self._connection.execute("COMMIT")
+        with self._running() as connection:
+            connection.execute("COMMIT")
         self._finish()
 
     def rollback(self) -> None:
         """Undo everything; nothing happens if the transaction has ended."""
-        if self._open:
-            self._open = False
-            try:
+        broken = True
+        try:
+            if self._open and self._connection is not None:
                 self._connection.execute("ROLLBACK")
-                self._pool.give_back(self._connection)
-            except duckdb.Error:
-                # DuckDB has ended a transaction that failed already; such a connection is not worth keeping.
-                self._connection.close()
-            finally:
+            broken = False
+        except duckdb.Error:
+            # A transaction that failed has ended already; such a connection is not worth keeping.
+            pass
+        finally:
+            self._finish(broken=broken)
+
+    def _finish(self, *, broken: bool = False) -> None:
+        """Give everything back, once: also when an interrupt came in the middle of an earlier end."""
+        self._open = False
+        try:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                self._pool.give_back(connection, broken=broken)
+        finally:
+            if self._locked:
+                self._locked = False
                 self._database.lock.release()
 
-    def _finish(self) -> None:
-        self._open = False
-        self._pool.give_back(self._connection)
-        self._database.lock.release()
-
     @contextmanager
-    def _running(self) -> Generator[None, None, None]:
-        self._check_open()
+    def _running(self) -> Generator[duckdb.DuckDBPyConnection, None, None]:
+        if not self._open or self._connection is None:
+            raise TransactionClosed("this database transaction has ended")
         with translated(self._database.path):
-            yield
+            yield self._connection
 
 
 def _columns_as_json(columns: Sequence[str], rows: Sequence[Row]) -> str:

@@ -22,11 +22,18 @@ class EmbeddedWrites:
         )
 
     def lock_head(
-        self: Session, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
+        self: Session,
+        catalog: CatalogId,
+        *,
+        only_at: SnapshotId | None = None,
+        catalog_ids: int = 0,
+        file_ids: int = 0,
     ) -> tuple[Row, Allocation] | None:
         """The whole database is locked for writing already."""
         found = self.rows("lock_head", catalog=catalog)
-        return (found[0], self.allocate(catalog_ids=catalog_ids, file_ids=file_ids)) if found else None
+        if not found or only_at not in (None, found[0][0]):
+            return None
+        return found[0], self.allocate(catalog_ids=catalog_ids, file_ids=file_ids)
 
     def record(self: Session, record: Record) -> None:
         """Add a snapshot with what it did, and move the catalog's head to it."""

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from forklake.errors import (
     DataPathMismatch,
     InvalidUrl,
-    MetadataExists,
     MetadataNotFound,
     StoreError,
     StoreUnavailable,
@@ -61,7 +60,8 @@ def parse_url(url: str) -> Address:
     kind = "postgresql" if parts.scheme == "postgres" else parts.scheme
     if kind not in _OPTIONS:
         # Never show the address itself: it may hold a password.
-        raise InvalidUrl(f"{parts.scheme or 'a path'!r} is no kind of lake; use {_EXAMPLES}")
+        what = f"{parts.scheme}: is no kind of lake" if parts.scheme else "this is not the address of a lake"
+        raise InvalidUrl(f"{what}; use {_EXAMPLES}")
     ours = {name: value for name, value in query if name in _OPTIONS[kind]}
     others = [(name, value) for name, value in query if name not in ours]
     if kind == "postgresql":
@@ -184,7 +184,8 @@ def data_path_of(database: Database, given: str | None) -> str:
         return found[0][0]
     if given is None:
         raise MetadataNotFound(
-            f"the lake at {database.url} does not know where its files are: say the data path once"
+            f"the lake at {database.url} does not know where its files are: "
+            "say it once with `forklake --lake URL init --data-path …`"
         )
     # A lake that was created with psql learns its path from the first who says it.
     with suppress(UniqueViolation), database.transaction() as session:
@@ -194,7 +195,7 @@ def data_path_of(database: Database, given: str | None) -> str:
     return data_path_of(database, given)
 
 
-def refuse_existing(database: Database, created: bool) -> None:
-    """For `forklake init`: creating a lake twice is probably a mistake."""
-    if not created:
-        raise MetadataExists(f"there is a lake at {database.url} already")
+def is_finished(database: Database) -> bool:
+    """Whether a lake that exists knows where its files are, or is no lake of ours."""
+    check_version(database)
+    return bool(database.rows("setting", key="data_path"))

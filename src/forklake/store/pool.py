@@ -71,9 +71,9 @@ class ConnectionPool(Generic[C]):
             self._free_place()
             raise
 
-    def give_back(self, connection: C) -> None:
-        """Keep a connection that is outside any transaction."""
-        if self.closed or (self._usable is not None and not self._usable(connection)):
+    def give_back(self, connection: C, *, broken: bool = False) -> None:
+        """Keep a connection that is outside any transaction, unless it is broken."""
+        if broken or self.closed or (self._usable is not None and not self._usable(connection)):
             connection.close()
         else:
             self._idle.append(connection)
@@ -86,8 +86,7 @@ class ConnectionPool(Generic[C]):
         try:
             yield connection
         except BaseException:
-            connection.close()
-            self._free_place(connection)
+            self.give_back(connection, broken=True)
             raise
         self.give_back(connection)
 

@@ -186,10 +186,17 @@ class PostgresSession(OpenTransaction):
         return _allocation(numbers)
 
     def lock_head(
-        self, catalog: CatalogId, *, catalog_ids: int = 0, file_ids: int = 0
+        self,
+        catalog: CatalogId,
+        *,
+        only_at: SnapshotId | None = None,
+        catalog_ids: int = 0,
+        file_ids: int = 0,
     ) -> tuple[Row, Allocation] | None:
         """Wait for the head, then draw numbers, in one statement."""
-        found = self.rows("lock_and_allocate", catalog=catalog, catalog_ids=catalog_ids, file_ids=file_ids)
+        found = self.rows(
+            "lock_and_allocate", catalog=catalog, only_at=only_at, catalog_ids=catalog_ids, file_ids=file_ids
+        )
         if not found:
             return None
         return found[0][:4], _allocation(found[0][4:])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from forklake.errors import CatalogNotFound, CorruptMetadata, SnapshotNotFound
+from forklake.errors import CatalogNotFound, CorruptMetadata, InvalidArgument, SnapshotNotFound
 from forklake.model.entities import (
     CatalogInfo,
     Column,
@@ -68,6 +68,7 @@ def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:
 
 def head_at(database: Database, head: Head, at: Moment) -> Head:
     """Where a catalog stood at a snapshot of the lake, or at a time."""
+    _check_moment(at)
     if isinstance(at, datetime):
         found = database.rows("catalog_at_time", catalog=head.catalog_id, time=_aware(at))
     else:
@@ -84,6 +85,8 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
 
 def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
     """The number of the lake's snapshot at some moment, or the latest."""
+    if at is not None:
+        _check_moment(at)
     if at is None:
         found = database.rows("latest_snapshot")
     elif isinstance(at, datetime):
@@ -93,6 +96,11 @@ def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
     if not found or found[0][0] is None:
         raise SnapshotNotFound(f"there is no snapshot at {at}: `forklake snapshots` lists those that are")
     return SnapshotId(found[0][0])
+
+
+def _check_moment(at: object) -> None:
+    if not isinstance(at, int | datetime) or isinstance(at, bool):
+        raise InvalidArgument(f"a moment is the number of a snapshot or a datetime, not {type(at).__name__}")
 
 
 def _exists(database: Database, at: int) -> bool:

@@ -16,6 +16,7 @@ from forklake.errors import (
     StoreBusy,
     StoreError,
     StoreUnavailable,
+    TransactionClosed,
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import OpenTransaction, Row, UniqueViolation
@@ -121,46 +122,49 @@ class SqliteDatabase:
 class SqliteSession(EmbeddedWrites, OpenTransaction):
     """A write transaction on SQLite."""
 
+    _connection: sqlite3.Connection | None = None
+    _locked: bool = False
+
     def __init__(self, database: SqliteDatabase, pool: ConnectionPool[sqlite3.Connection]) -> None:
         """Wait for the turn among this process's threads, then among processes."""
-        self._open = False
         self._database = database
         self._pool = pool
         database.lock.acquire()
+        self._locked = True
         try:
-            self._connection = pool.take()
+            connection = self._connection = pool.take()
             with translated(database.path):
-                database.log_ahead(self._connection)
-                self._connection.execute("BEGIN IMMEDIATE")
+                database.log_ahead(connection)
+                connection.execute("BEGIN IMMEDIATE")
         except BaseException:
-            database.lock.release()
+            self._finish(broken=True)
             raise
         self._open = True
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
-        with self._running():
-            return self._connection.execute(self._database.statements[statement], _stored(params)).fetchall()
+        with self._running() as connection:
+            return connection.execute(self._database.statements[statement], _stored(params)).fetchall()
 
     def execute(self, statement: str, /, **params: object) -> None:
         """Run a statement that returns nothing."""
-        with self._running():
-            self._connection.execute(self._database.statements[statement], _stored(params))
+        with self._running() as connection:
+            connection.execute(self._database.statements[statement], _stored(params))
 
     def run_script(self, script: str) -> None:
         """Run a schema file inside this transaction."""
-        with self._running():
+        with self._running() as connection:
             pending = ""
             for line in script.splitlines(keepends=True):
                 pending += line
                 if sqlite3.complete_statement(pending):
-                    self._connection.execute(pending)
+                    connection.execute(pending)
                     pending = ""
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Add rows to a table."""
-        with self._running():
-            self._connection.executemany(
+        with self._running() as connection:
+            connection.executemany(
                 insert_row(table, tuple(columns)), [tuple(map(_adapted, row)) for row in rows]
             )
 
@@ -169,34 +173,48 @@ class SqliteSession(EmbeddedWrites, OpenTransaction):
     ) -> None:
         """Set the end of a catalog's own live rows."""
         text = end_row(table, tuple(keys))
-        with self._running():
-            ended = self._connection.executemany(text, [(end, catalog, *row) for row in rows]).rowcount
+        with self._running() as connection:
+            ended = connection.executemany(text, [(end, catalog, *row) for row in rows]).rowcount
         if ended != len(rows):
             raise CorruptMetadata(f"{len(rows) - ended} rows of {table} that should end are not live")
 
     def commit(self) -> None:
         """Make everything durable."""
-        with self._running():
-            self._connection.execute("COMMIT")
+        with self._running() as connection:
+            connection.execute("COMMIT")
         self._finish()
 
     def rollback(self) -> None:
         """Undo everything; nothing happens if the transaction has ended."""
-        if self._open:
-            if self._connection.in_transaction:
+        broken = True
+        try:
+            if self._open and self._connection is not None:
                 self._connection.execute("ROLLBACK")
-            self._finish()
+            broken = False
+        except sqlite3.Error:
+            # A transaction that failed has ended already; such a connection is not worth keeping.
+            pass
+        finally:
+            self._finish(broken=broken)
 
-    def _finish(self) -> None:
+    def _finish(self, *, broken: bool = False) -> None:
+        """Give everything back, once: also when an interrupt came in the middle of an earlier end."""
         self._open = False
-        self._pool.give_back(self._connection)
-        self._database.lock.release()
+        try:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                self._pool.give_back(connection, broken=broken)
+        finally:
+            if self._locked:
+                self._locked = False
+                self._database.lock.release()
 
     @contextmanager
-    def _running(self) -> Generator[None, None, None]:
-        self._check_open()
+    def _running(self) -> Generator[sqlite3.Connection, None, None]:
+        if not self._open or self._connection is None:
+            raise TransactionClosed("this database transaction has ended")
         with translated(self._database.path):
-            yield
+            yield self._connection
 
 
 def _adapted(value: object) -> object:

@@ -21,7 +21,8 @@ SELECT snapshot_id, schema_version, snapshot_time, end_snapshot,
        ARRAY(SELECT nextval('ducklake_next_file_id') FROM generate_series(1, $file_ids::int)),
        (SELECT last_value + is_called::int FROM ducklake_next_catalog_id),
        (SELECT last_value + is_called::int FROM ducklake_next_file_id)
-  FROM head;
+  FROM head
+ WHERE $only_at::bigint IS NULL OR snapshot_id = $only_at::bigint;
 
 -- name: record_snapshot
 WITH snapshot AS (
