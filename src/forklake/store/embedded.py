@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from forklake.errors import StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.store.backend import Allocation, Record, Row, Session, utc_now
+from forklake.store.backend import Allocation, OpenTransaction, Record, Row, Session, utc_now
+from forklake.store.pool import Closable, ConnectionPool, WriterLock
 
 
 class EmbeddedWrites:
@@ -62,3 +68,82 @@ class EmbeddedWrites:
             time=record.time,
             schema_version=record.schema_version,
         )
+
+
+class EmbeddedConnection(Closable, Protocol):
+    """A connection that transactions can be run on."""
+
+    def execute(self, text: str, /) -> object:
+        """Run a statement."""
+        ...
+
+
+C = TypeVar("C", bound=EmbeddedConnection)
+
+
+class EmbeddedSession(EmbeddedWrites, OpenTransaction, Generic[C]):
+    """A write transaction: it waits for its turn, and whatever happens gives everything back once."""
+
+    _connection: C | None = None
+    _locked: bool = False
+
+    def __init__(
+        self,
+        lock: WriterLock,
+        pool: ConnectionPool[C],
+        translated: Callable[[], AbstractContextManager[None]],
+        begin: Callable[[C], None],
+    ) -> None:
+        """Wait for the turn among this process's threads, then begin."""
+        self._lock = lock
+        self._pool = pool
+        self._translated = translated
+        lock.acquire()
+        self._locked = True
+        try:
+            connection = self._connection = pool.take()
+            with translated():
+                begin(connection)
+        except BaseException:
+            self._finish(broken=True)
+            raise
+        self._open = True
+
+    def commit(self) -> None:
+        """Make everything durable."""
+        with self._running() as connection:
+            connection.execute("COMMIT")
+        self._finish()
+
+    def rollback(self) -> None:
+        """Undo everything; nothing happens if the transaction has ended."""
+        broken = True
+        try:
+            if self._open:
+                with self._running() as connection:
+                    connection.execute("ROLLBACK")
+            broken = False
+        except StoreError:
+            # A transaction that failed has ended already; such a connection is not worth keeping.
+            pass
+        finally:
+            self._finish(broken=broken)
+
+    def _finish(self, *, broken: bool = False) -> None:
+        """Give everything back, once: also when an interrupt came in the middle of an earlier end."""
+        self._open = False
+        try:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                self._pool.give_back(connection, broken=broken)
+        finally:
+            if self._locked:
+                self._locked = False
+                self._lock.release()
+
+    @contextmanager
+    def _running(self) -> Generator[C, None, None]:
+        if not self._open or self._connection is None:
+            raise TransactionClosed("this database transaction has ended")
+        with self._translated():
+            yield self._connection

@@ -16,11 +16,10 @@ from forklake.errors import (
     StoreBusy,
     StoreError,
     StoreUnavailable,
-    TransactionClosed,
 )
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.store.backend import OpenTransaction, Row, UniqueViolation
-from forklake.store.embedded import EmbeddedWrites
+from forklake.store.backend import Row, UniqueViolation
+from forklake.store.embedded import EmbeddedSession
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import end_row, insert_row
@@ -119,27 +118,18 @@ class SqliteDatabase:
                     yield connection
 
 
-class SqliteSession(EmbeddedWrites, OpenTransaction):
+class SqliteSession(EmbeddedSession[sqlite3.Connection]):
     """A write transaction on SQLite."""
-
-    _connection: sqlite3.Connection | None = None
-    _locked: bool = False
 
     def __init__(self, database: SqliteDatabase, pool: ConnectionPool[sqlite3.Connection]) -> None:
         """Wait for the turn among this process's threads, then among processes."""
         self._database = database
-        self._pool = pool
-        database.lock.acquire()
-        self._locked = True
-        try:
-            connection = self._connection = pool.take()
-            with translated(database.path):
-                database.log_ahead(connection)
-                connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._finish(broken=True)
-            raise
-        self._open = True
+
+        def begin(connection: sqlite3.Connection) -> None:
+            database.log_ahead(connection)
+            connection.execute("BEGIN IMMEDIATE")
+
+        super().__init__(database.lock, pool, lambda: translated(database.path), begin)
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
@@ -177,44 +167,6 @@ class SqliteSession(EmbeddedWrites, OpenTransaction):
             ended = connection.executemany(text, [(end, catalog, *row) for row in rows]).rowcount
         if ended != len(rows):
             raise CorruptMetadata(f"{len(rows) - ended} rows of {table} that should end are not live")
-
-    def commit(self) -> None:
-        """Make everything durable."""
-        with self._running() as connection:
-            connection.execute("COMMIT")
-        self._finish()
-
-    def rollback(self) -> None:
-        """Undo everything; nothing happens if the transaction has ended."""
-        broken = True
-        try:
-            if self._open and self._connection is not None:
-                self._connection.execute("ROLLBACK")
-            broken = False
-        except sqlite3.Error:
-            # A transaction that failed has ended already; such a connection is not worth keeping.
-            pass
-        finally:
-            self._finish(broken=broken)
-
-    def _finish(self, *, broken: bool = False) -> None:
-        """Give everything back, once: also when an interrupt came in the middle of an earlier end."""
-        self._open = False
-        try:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                self._pool.give_back(connection, broken=broken)
-        finally:
-            if self._locked:
-                self._locked = False
-                self._database.lock.release()
-
-    @contextmanager
-    def _running(self) -> Generator[sqlite3.Connection, None, None]:
-        if not self._open or self._connection is None:
-            raise TransactionClosed("this database transaction has ended")
-        with translated(self._database.path):
-            yield self._connection
 
 
 def _adapted(value: object) -> object:
