@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 from forklake.errors import StoreError, StoreUnavailable, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.statements import Dialect
 
 Row = tuple[Any, ...]
-Counter = Literal["snapshot_id", "catalog_id", "file_id"]
 
 
 PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56)

@@ -145,7 +145,8 @@ def create_lake(database: Database, data_path: str) -> bool:
         database.create_schema({"data_path": data_path, "created_by": "forklake"})
     except UniqueViolation:
         return False
-    except Exception:
+    except StoreError:
+        # Another process may have been quicker, and its tables in our way.
         if database.exists():
             return False
         raise
