@@ -11,6 +11,15 @@ TableId = NewType("TableId", int)
 ColumnId = NewType("ColumnId", int)
 ViewId = NewType("ViewId", int)
 MacroId = NewType("MacroId", int)
+DataFileId = NewType("DataFileId", int)
+DeleteFileId = NewType("DeleteFileId", int)
+MappingId = NewType("MappingId", int)
 
 FOREVER = SnapshotId(2**63 - 1)
 """The bound of a catalog's view of itself: no snapshot reaches it."""
+
+# Columns that DuckLake puts into files beside those of the table, by their reserved field ids.
+FILE_PATH_COLUMN = ColumnId(2147483646)
+POSITION_COLUMN = ColumnId(2147483645)
+ROW_ID_COLUMN = ColumnId(2147483540)
+SNAPSHOT_ID_COLUMN = ColumnId(2147483539)
