@@ -120,11 +120,14 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
         with self._running() as connection:
             connection.execute(script)
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Add rows to a table."""
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Row], *, over: Sequence[str] = ()
+    ) -> None:
+        """Add rows to a table, or overwrite those that have the same key."""
         if rows:
             with self._running() as connection:
-                connection.execute(_insert(table, tuple(columns)), {"rows": _columns_as_json(columns, rows)})
+                text = _insert(table, tuple(columns), tuple(over))
+                connection.execute(text, {"rows": _columns_as_json(columns, rows)})
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
@@ -152,8 +155,9 @@ def _plain(value: object) -> str:
 
 
 @cache
-def _insert(table: str, columns: tuple[str, ...]) -> str:
-    return insert_set(table, columns, [f"r.{column}" for column in columns], _from_json(table, columns))
+def _insert(table: str, columns: tuple[str, ...], keys: tuple[str, ...]) -> str:
+    arrays = [f"r.{column}" for column in columns]
+    return insert_set(table, columns, arrays, _from_json(table, columns), keys)
 
 
 @cache

@@ -168,10 +168,12 @@ class PostgresSession(OpenTransaction):
         """Run a statement that returns nothing, together with those that follow."""
         self._send(self._database.statements[statement], params)
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Add rows to a table."""
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Row], *, over: Sequence[str] = ()
+    ) -> None:
+        """Add rows to a table, or overwrite those that have the same key."""
         if rows:
-            self._send(_insert(table, tuple(columns)), _columns(columns, rows))
+            self._send(_insert(table, tuple(columns), tuple(over)), _columns(columns, rows))
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
@@ -274,8 +276,8 @@ def _arrays(table: str, columns: tuple[str, ...]) -> list[str]:
 
 
 @cache
-def _insert(table: str, columns: tuple[str, ...]) -> Query:
-    return Query(insert_set(table, columns, _arrays(table, columns)))
+def _insert(table: str, columns: tuple[str, ...], keys: tuple[str, ...] = ()) -> Query:
+    return Query(insert_set(table, columns, _arrays(table, columns), keys=keys))
 
 
 @cache

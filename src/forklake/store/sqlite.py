@@ -151,11 +151,13 @@ class SqliteSession(EmbeddedSession[sqlite3.Connection]):
                     connection.execute(pending)
                     pending = ""
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Add rows to a table."""
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Row], *, over: Sequence[str] = ()
+    ) -> None:
+        """Add rows to a table, or overwrite those that have the same key."""
         with self._running() as connection:
             connection.executemany(
-                insert_row(table, tuple(columns)), [tuple(map(_adapted, row)) for row in rows]
+                insert_row(table, tuple(columns), tuple(over)), [tuple(map(_adapted, row)) for row in rows]
             )
 
     def end_rows(

@@ -1,8 +1,8 @@
 """Named SQL statements, read from the `.sql` files beside this module.
 
-A file holds statements, each introduced by `-- name: something`. `read.sql` and `write.sql` serve every
-backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and so on:
-what stands in a narrower file counts.
+A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql` and `write.sql` serve
+every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and so on:
+what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers that is bound as JSON.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)
+_IDS = re.compile(r"\bids\((\$\w+)\)")
+_SETS: dict[Dialect, str] = {
+    "sqlite": r"(SELECT value FROM json_each(\1))",
+    "duckdb": r"""(SELECT unnest(from_json(\1, '["BIGINT"]')))""",
+    "postgresql": r"(SELECT json_array_elements_text(\1::json)::bigint)",
+}
 _FAMILIES: dict[Dialect, tuple[str, ...]] = {
     "sqlite": ("", ".embedded", ".sqlite"),
     "duckdb": ("", ".embedded", ".duckdb"),
@@ -29,11 +35,11 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
     """Every statement as one backend runs it, by name."""
     found: dict[str, str] = {}
     for family in _FAMILIES[dialect]:
-        for kind in ("read", "write"):
+        for kind in ("read", "files", "write"):
             source = files("forklake.store").joinpath("sql", f"{kind}{family}.sql")
             if source.is_file():
                 found.update(parse(source.read_text(encoding="utf-8")))
-    return found
+    return {name: _IDS.sub(_SETS[dialect], text) for name, text in found.items()}
 
 
 def parse(text: str) -> dict[str, str]:

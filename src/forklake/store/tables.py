@@ -294,6 +294,8 @@ TABLES: dict[str, dict[str, Kind]] = {
         "min_value": "text",
         "max_value": "text",
         "extra_stats": "text",
+        "min_key": "text",
+        "max_key": "text",
     },
     "ducklake_column_mapping": {
         "catalog_id": "int",
@@ -318,6 +320,19 @@ TABLES: dict[str, dict[str, Kind]] = {
         "schema_version": "int",
         "begin_snapshot": "int",
     },
+    "ducklake_inlined_file": {
+        "catalog_id": "int",
+        "data_file_id": "int",
+        "table_id": "int",
+        "content": "text",
+    },
+    "ducklake_inlined_delete": {
+        "catalog_id": "int",
+        "data_file_id": "int",
+        "position": "int",
+        "table_id": "int",
+        "begin_snapshot": "int",
+    },
     "ducklake_files_scheduled_for_deletion": {
         "catalog_id": "int",
         "data_file_id": "int",
@@ -329,17 +344,25 @@ TABLES: dict[str, dict[str, Kind]] = {
 }
 
 
-def insert_row(table: str, columns: tuple[str, ...]) -> str:
-    """An INSERT of one row with positional parameters."""
+def insert_row(table: str, columns: tuple[str, ...], keys: tuple[str, ...] = ()) -> str:
+    """An INSERT of one row with positional parameters; with `keys`, it overwrites a row that has them."""
     _check(table, columns)
-    return " ".join(("INSERT INTO", table, _listed(columns), "VALUES", _listed("?" * len(columns))))
+    insert = ("INSERT INTO", table, _listed(columns), "VALUES", _listed("?" * len(columns)))
+    return " ".join((*insert, _overwrite(columns, keys)))
 
 
-def insert_set(table: str, columns: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
+def insert_set(
+    table: str,
+    columns: tuple[str, ...],
+    values: Sequence[str],
+    source: str = "",
+    keys: tuple[str, ...] = (),
+) -> str:
     """An INSERT of many rows, given one array for each column as SQL text, and their source."""
     _check(table, columns)
     unnested = ", ".join(f"unnest({value})" for value in values)
-    return " ".join(("INSERT INTO", table, _listed(columns), "SELECT", unnested, source))
+    insert = ("INSERT INTO", table, _listed(columns), "SELECT", unnested, source)
+    return " ".join((*insert, _overwrite(columns, keys)))
 
 
 def end_row(table: str, keys: tuple[str, ...]) -> str:
@@ -358,6 +381,13 @@ def end_set(table: str, keys: tuple[str, ...], values: Sequence[str], source: st
     same = " AND ".join(f"e.{key} = ended.{key}" for key in keys)
     update = ("UPDATE", table, "AS e SET end_snapshot = $end FROM (SELECT", arrays, source, ") AS ended")
     return " ".join((*update, "WHERE e.end_snapshot IS NULL AND e.catalog_id = $catalog AND", same))
+
+
+def _overwrite(columns: tuple[str, ...], keys: tuple[str, ...]) -> str:
+    if not keys:
+        return ""
+    values = ", ".join(f"{column} = excluded.{column}" for column in columns if column not in keys)
+    return " ".join(("ON CONFLICT", _listed(keys), "DO UPDATE SET", values))
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -390,6 +390,8 @@ CREATE TABLE ducklake_table_column_stats (
     min_value VARCHAR,
     max_value VARCHAR,
     extra_stats VARCHAR,
+    min_key VARCHAR,
+    max_key VARCHAR,
     PRIMARY KEY (catalog_id, table_id, column_id)
 );
 
@@ -422,6 +424,26 @@ CREATE TABLE ducklake_inlined_data_tables (
     schema_version BIGINT NOT NULL,
     begin_snapshot BIGINT,
     PRIMARY KEY (catalog_id, table_id, schema_version)
+);
+
+-- Small writes: files whose rows live here, as an Arrow stream in base 64, until they are flushed to Parquet. Their
+-- ducklake_data_file has the format 'inlined' and no path.
+CREATE TABLE ducklake_inlined_file (
+    catalog_id BIGINT NOT NULL,
+    data_file_id BIGINT NOT NULL,
+    table_id BIGINT NOT NULL,
+    content VARCHAR NOT NULL,
+    PRIMARY KEY (catalog_id, data_file_id)
+);
+
+-- Small deletes: positions in a data file. A delete file of that data file replaces those that are older than itself.
+CREATE TABLE ducklake_inlined_delete (
+    catalog_id BIGINT NOT NULL,
+    data_file_id BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    table_id BIGINT NOT NULL,
+    begin_snapshot BIGINT NOT NULL,
+    PRIMARY KEY (catalog_id, data_file_id, position)
 );
 
 -- Files that nothing may need any more; removed after a retention time, if still nothing does.
@@ -457,6 +479,10 @@ CREATE INDEX ducklake_data_file_by_id ON ducklake_data_file (data_file_id);
 CREATE INDEX ducklake_delete_file_by_table ON ducklake_delete_file (catalog_id, table_id, begin_snapshot);
 CREATE INDEX ducklake_delete_file_live ON ducklake_delete_file (catalog_id, table_id, data_file_id) WHERE end_snapshot IS NULL;
 CREATE INDEX ducklake_file_column_stats_by_key ON ducklake_file_column_stats (catalog_id, table_id, column_id, min_key, max_key);
+CREATE INDEX ducklake_data_file_inlined ON ducklake_data_file (catalog_id, table_id, begin_snapshot) WHERE file_format = 'inlined';
+CREATE INDEX ducklake_data_file_by_row_id ON ducklake_data_file (catalog_id, table_id, row_id_start);
+CREATE INDEX ducklake_file_partition_value_by_value ON ducklake_file_partition_value (catalog_id, table_id, partition_key_index, partition_value);
+CREATE INDEX ducklake_inlined_delete_by_table ON ducklake_inlined_delete (catalog_id, table_id, begin_snapshot);
 CREATE INDEX ducklake_column_mapping_by_table ON ducklake_column_mapping (catalog_id, table_id);
 CREATE INDEX ducklake_files_scheduled_by_time ON ducklake_files_scheduled_for_deletion (schedule_start);
 
@@ -688,6 +714,17 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.table_name
   FROM ducklake_catalog_lineage l
   JOIN ducklake_inlined_data_tables e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
 
+CREATE VIEW visible_inlined_file AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.table_id, e.content
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_data_file o ON o.catalog_id = l.source_catalog_id AND o.begin_snapshot <= l.max_snapshot
+  JOIN ducklake_inlined_file e ON e.catalog_id = o.catalog_id AND e.data_file_id = o.data_file_id;
+
+CREATE VIEW visible_inlined_delete AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.position, e.table_id, e.begin_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_inlined_delete e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
+
 -- Figures are a catalog's own: an ancestor's have moved on since the fork.
 
 CREATE VIEW visible_table_stats AS
@@ -698,7 +735,7 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.record_cou
 
 CREATE VIEW visible_table_column_stats AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.column_id, e.contains_null,
-       e.contains_nan, e.min_value, e.max_value, e.extra_stats
+       e.contains_nan, e.min_value, e.max_value, e.extra_stats, e.min_key, e.max_key
   FROM ducklake_catalog_lineage l
   JOIN ducklake_table_column_stats e ON e.catalog_id = l.source_catalog_id AND l.source_catalog_id = l.catalog_id;
 

@@ -1,0 +1,236 @@
+-- Reading files, what is known of them, and what was deleted from them. `ids($name)` is a set of numbers.
+
+-- name: files
+-- Every Parquet file of a table as a catalog sees it at a snapshot.
+SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
+       footer_size, row_id_start, partition_id, mapping_id, partial_max
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY data_file_id;
+
+-- name: files_by_key
+-- The files whose values of a column may lie between two keys, found through the index of keys.
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
+                                   AND s.column_id = $column AND s.min_key <= $high AND s.max_key >= $low
+  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = s.catalog_id
+                          AND f.data_file_id = s.data_file_id
+ WHERE l.catalog_id = $catalog
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+ ORDER BY f.data_file_id;
+
+-- name: files_before
+-- The files that are older than some column.
+SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
+       footer_size, row_id_start, partition_id, mapping_id, partial_max
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
+   AND begin_snapshot < $since AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY data_file_id;
+
+-- name: files_by_partition
+-- The files of one partition, found through the index of partition values.
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_file_partition_value p ON p.catalog_id = l.source_catalog_id AND p.table_id = $table
+                                      AND p.partition_key_index = $place AND p.partition_value = $value
+  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = p.catalog_id
+                          AND f.data_file_id = p.data_file_id
+ WHERE l.catalog_id = $catalog AND f.partition_id = $partition
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+ ORDER BY f.data_file_id;
+
+-- name: files_outside_partitioning
+-- The files that were written under another partitioning, or none.
+SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
+       footer_size, row_id_start, partition_id, mapping_id, partial_max
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
+   AND (partition_id IS NULL OR partition_id <> $partition)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY data_file_id;
+
+-- name: inlined_files
+-- Files whose rows live in this database, with those rows.
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max, c.content
+  FROM visible_data_file f
+  JOIN ducklake_inlined_file c ON c.catalog_id = f.source_catalog_id AND c.data_file_id = f.data_file_id
+ WHERE f.catalog_id = $catalog AND f.table_id = $table AND f.file_format = 'inlined'
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+ ORDER BY f.data_file_id;
+
+-- name: stats_of_files
+-- What is known of some columns in some files.
+SELECT data_file_id, column_id, value_count, null_count, min_value, max_value, min_key, max_key, contains_nan,
+       distinct_count, column_size_bytes
+  FROM visible_file_column_stats
+ WHERE catalog_id = $catalog AND data_file_id IN ids($files) AND column_id IN ids($columns);
+
+-- name: partitions_of_files
+SELECT data_file_id, partition_key_index, partition_value
+  FROM visible_file_partition_value
+ WHERE catalog_id = $catalog AND data_file_id IN ids($files)
+ ORDER BY data_file_id, partition_key_index;
+
+-- name: delete_files
+-- Every delete file that applies to a table at a snapshot.
+SELECT data_file_id, delete_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, delete_count,
+       file_size_bytes, footer_size
+  FROM visible_delete_file
+ WHERE catalog_id = $catalog AND table_id = $table
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: delete_files_of
+-- The delete files that apply to some data files.
+SELECT data_file_id, delete_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, delete_count,
+       file_size_bytes, footer_size
+  FROM visible_delete_file
+ WHERE catalog_id = $catalog AND table_id = $table AND data_file_id IN ids($files)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: inlined_deletes
+-- Every position that was deleted inline; a delete file replaces those that are older than itself.
+SELECT data_file_id, position, begin_snapshot
+  FROM visible_inlined_delete
+ WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot <= $at
+ ORDER BY data_file_id, position;
+
+-- name: inlined_deletes_of
+SELECT data_file_id, position, begin_snapshot
+  FROM visible_inlined_delete
+ WHERE catalog_id = $catalog AND table_id = $table AND data_file_id IN ids($files) AND begin_snapshot <= $at
+ ORDER BY data_file_id, position;
+
+-- name: totals
+-- How many files, rows and bytes a table has, and how many rows were deleted through files and inline.
+SELECT f.files, f.records, f.bytes, d.deleted, i.deleted
+  FROM (SELECT count(*) AS files, COALESCE(sum(record_count), 0) AS records, COALESCE(sum(file_size_bytes), 0) AS bytes
+          FROM visible_data_file
+         WHERE catalog_id = $catalog AND table_id = $table
+           AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)) f,
+       (SELECT COALESCE(sum(delete_count), 0) AS deleted
+          FROM visible_delete_file
+         WHERE catalog_id = $catalog AND table_id = $table
+           AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)) d,
+       (SELECT count(*) AS deleted
+          FROM visible_inlined_delete i
+          JOIN visible_data_file o ON o.catalog_id = i.catalog_id AND o.data_file_id = i.data_file_id
+                                  AND o.begin_snapshot <= $at AND (o.end_snapshot IS NULL OR $at < o.end_snapshot)
+         WHERE i.catalog_id = $catalog AND i.table_id = $table AND i.begin_snapshot <= $at
+           AND NOT EXISTS (SELECT 1 FROM visible_delete_file n
+                            WHERE n.catalog_id = $catalog AND n.table_id = $table AND n.data_file_id = i.data_file_id
+                              AND n.begin_snapshot >= i.begin_snapshot AND n.begin_snapshot <= $at
+                              AND (n.end_snapshot IS NULL OR $at < n.end_snapshot))) i;
+
+-- name: bounds
+-- The outermost bounds of a column over all files, by key; values are missing where a bound is not exact.
+SELECT s.min_key, s.min_value, s.max_key, s.max_value, s.null_count, s.value_count, s.contains_nan, f.begin_snapshot
+  FROM visible_data_file f
+  LEFT JOIN ducklake_file_column_stats s ON s.catalog_id = f.source_catalog_id AND s.data_file_id = f.data_file_id
+                                        AND s.column_id = $column
+ WHERE f.catalog_id = $catalog AND f.table_id = $table AND f.file_format <> 'inlined'
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot);
+
+-- name: files_with_row
+-- The files that hold a row by its id: by their range of ids, or because rows carry ids and these surround it.
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
+  FROM visible_data_file f
+ WHERE f.catalog_id = $catalog AND f.table_id = $table AND f.file_format <> 'inlined'
+   AND f.row_id_start <= $row AND f.row_id_start + f.record_count > $row
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot);
+
+-- name: column_begins
+-- When each column of a table, nested fields too, first appeared, and under which names.
+SELECT column_id, parent_column, column_name, min(begin_snapshot)
+  FROM visible_column
+ WHERE catalog_id = $catalog AND table_id = $table
+ GROUP BY column_id, parent_column, column_name
+ ORDER BY column_id, min(begin_snapshot);
+
+-- name: mappings
+SELECT m.mapping_id, m.type, n.column_id, n.source_name, n.target_field_id, n.parent_column, n.is_partition
+  FROM visible_column_mapping m
+  JOIN visible_name_mapping n ON n.catalog_id = m.catalog_id AND n.mapping_id = m.mapping_id
+ WHERE m.catalog_id = $catalog AND m.table_id = $table
+ ORDER BY m.mapping_id, n.column_id;
+
+-- name: partitionings
+-- How a table was partitioned, now and before.
+SELECT i.partition_id, i.source_catalog_id, i.begin_snapshot, i.end_snapshot, c.partition_key_index, c.column_id, c.transform
+  FROM visible_partition_info i
+  JOIN ducklake_partition_column c ON c.catalog_id = i.source_catalog_id AND c.partition_id = i.partition_id
+ WHERE i.catalog_id = $catalog AND i.table_id = $table AND i.begin_snapshot <= $at
+ ORDER BY i.partition_id, c.partition_key_index;
+
+-- name: sort_orders
+SELECT i.sort_id, i.source_catalog_id, i.begin_snapshot, e.sort_key_index, e.expression, e.sort_direction, e.null_order
+  FROM visible_sort_info i
+  JOIN ducklake_sort_expression e ON e.catalog_id = i.source_catalog_id AND e.sort_id = i.sort_id
+ WHERE i.catalog_id = $catalog AND i.table_id = $table
+   AND i.begin_snapshot <= $at AND (i.end_snapshot IS NULL OR $at < i.end_snapshot)
+ ORDER BY i.sort_id, e.sort_key_index;
+
+-- name: files_changed
+-- The files that a table gained or lost after one snapshot and up to another.
+SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
+       footer_size, row_id_start, partition_id, mapping_id, partial_max, file_format, end_snapshot
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot <= $end
+   AND (begin_snapshot > $start OR (end_snapshot > $start AND end_snapshot <= $end))
+ ORDER BY data_file_id;
+
+-- name: deletes_changed
+-- The delete files of data files that lost rows in a span, with those that stood before.
+SELECT d.data_file_id, d.delete_file_id, d.source_catalog_id, d.begin_snapshot, d.path, d.path_is_relative,
+       d.delete_count, d.file_size_bytes, d.footer_size, d.end_snapshot
+  FROM visible_delete_file d
+ WHERE d.catalog_id = $catalog AND d.table_id = $table AND d.begin_snapshot <= $end
+   AND (d.end_snapshot IS NULL OR d.end_snapshot > $start)
+ ORDER BY d.data_file_id, d.begin_snapshot;
+
+-- name: files_by_id
+-- Data files whatever their end.
+SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
+       footer_size, row_id_start, partition_id, mapping_id, partial_max, file_format, end_snapshot
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id = $table AND data_file_id IN ids($files)
+ ORDER BY data_file_id;
+
+-- name: inlined_content
+SELECT data_file_id, content
+  FROM visible_inlined_file
+ WHERE catalog_id = $catalog AND data_file_id IN ids($files);
+
+-- name: footprints_between
+-- What a catalog and its ancestors committed after one snapshot and up to another.
+SELECT snapshot_id, footprint
+  FROM visible_snapshot
+ WHERE catalog_id = $catalog AND snapshot_id > $start AND snapshot_id <= $end
+ ORDER BY snapshot_id;
+
+-- name: figures
+-- What a catalog itself has counted of its tables.
+SELECT table_id, record_count, next_row_id, file_size_bytes
+  FROM ducklake_table_stats
+ WHERE catalog_id = $catalog AND table_id IN ids($tables);
+
+-- name: column_figures
+SELECT table_id, column_id, contains_null, contains_nan, min_value, max_value, min_key, max_key
+  FROM ducklake_table_column_stats
+ WHERE catalog_id = $catalog AND table_id IN ids($tables);
+
+-- name: live_files_of_tables
+-- The files and delete files that end with their tables.
+SELECT 'data_file' AS entity, data_file_id AS entity_id, source_catalog_id, begin_snapshot
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL
+UNION ALL
+SELECT 'delete_file', delete_file_id, source_catalog_id, begin_snapshot
+  FROM visible_delete_file
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;
