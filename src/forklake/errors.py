@@ -25,6 +25,8 @@ ForklakeError
 ├── InvalidArgument             an option outside its range
 ├── DataPathOverlap             two catalogs would write into one folder
 ├── DataPathMismatch            the lake keeps its files elsewhere
+├── StorageError                the disk or bucket with the data files
+│   └── FileMissing                 a file that should be there is not
 ├── TransactionClosed           a transaction used after its end
 ├── CommitConflict              somebody else changed the same thing first
 │   └── MergeConflict
@@ -183,6 +185,14 @@ class DataPathOverlap(ForklakeError):
 
 class DataPathMismatch(ForklakeError):
     """The lake keeps its data files somewhere else."""
+
+
+class StorageError(ForklakeError):
+    """The disk or bucket with the data files did not do what was asked."""
+
+
+class FileMissing(StorageError):
+    """A file that should be there is not."""
 
 
 class TransactionClosed(ForklakeError):

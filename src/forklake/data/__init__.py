@@ -1,0 +1,1 @@
+"""Data files: where they lie, how they are written, read and described."""

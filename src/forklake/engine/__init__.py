@@ -1,0 +1,1 @@
+"""The local engine: DuckDB over the files of a lake."""
