@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import psycopg
@@ -13,6 +15,9 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from forklake.localpg import LocalPostgres
+
+if TYPE_CHECKING:
+    from tests.moto_server import S3Server
 
 # A slow machine is no reason to fail; a failure has to be repeatable from its printed blob.
 _calm = {
@@ -56,3 +61,26 @@ def postgres_schema_url(postgres_server: str) -> Iterator[str]:
     yield address._replace(query=query).geturl()
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """An S3 server of our own for each test process."""
+    # moto takes a second to import, and most tests need none.
+    from tests.moto_server import S3Server
+
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3_url(s3_server: S3Server) -> str:
+    """The data path of a lake in a new bucket: the address with endpoint and credentials as options."""
+    return s3_server.url(s3_server.new_bucket(), "lake")
+
+
+@pytest.fixture(params=("local", "s3"))
+def data_path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a lake may keep its files: a folder that does not exist yet, and a bucket."""
+    return request.getfixturevalue("s3_url") if request.param == "s3" else f"{tmp_path}/files"

@@ -85,8 +85,11 @@ class S3:
 
     def files(self, folder: str) -> Generator[StoredFile]:
         """Every file whose key begins with a folder."""
-        selector = FileSelector(folder.rstrip("/"), allow_not_found=True, recursive=True)
-        for found in self.filesystem.get_file_info(selector):
+        listed: list[FileInfo] = []
+        # Not Arrow's allow_not_found: it takes a missing bucket for an empty one.
+        with suppress(FileNotFoundError):
+            listed = self.filesystem.get_file_info(FileSelector(folder.rstrip("/"), recursive=True))
+        for found in listed:
             if found.type == FileType.File:
                 yield _stored(found)
 

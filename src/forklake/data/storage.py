@@ -101,8 +101,8 @@ class Storage:
     def open_output(self, path: str, relative: bool = True) -> Generator[pa.NativeFile]:
         """Write a new file. When the block has ended it is there for good; if the block fails, nothing is."""
         address = self.address(path, relative)
-        if address.startswith(addresses.S3) and "?" in address:
-            raise StorageError(f'"{address}" has a question mark: DuckDB could not read it from a bucket')
+        if "\\" in path or ("?" in path and address.startswith(addresses.S3)):
+            raise StorageError(f"DuckDB could not read {address}: choose a name without backslash and ?")
         place, inner = self._placed(address)
         with self._translated("writing", address, inner), place.output(inner) as stream:
             yield stream
@@ -147,22 +147,24 @@ class Storage:
 
     @contextmanager
     def _translated(self, doing: str, address: str, inner: str) -> Generator[None]:
-        """Errors of the place become ours. One that names another file is the caller's own."""
+        """Errors of the place become ours. One that names some other file is the caller's own."""
         try:
             yield
         except OSError as error:
-            if error.filename not in (None, inner):
+            named = inner if error.filename is None else str(error.filename)
+            if not inner.startswith(named) and not named.startswith(inner):
                 raise
-            raise self._translation(doing, address, error) from error
+            taken = isinstance(error, FileExistsError) and named == inner
+            raise self._translation(doing, address, error, taken=taken) from error
 
-    def _translation(self, doing: str, address: str, error: OSError) -> StorageError:
+    def _translation(self, doing: str, address: str, error: OSError, *, taken: bool) -> StorageError:
         # Arrow's own words are in the text; the operating system's are short.
         reason = self.s3.options.hidden(error.strerror or str(error))
         if isinstance(error, FileNotFoundError):
             return FileMissing(
                 f"{address} is missing: restore it, or see whether the data path is the right one"
             )
-        if isinstance(error, FileExistsError):
+        if taken:
             return StorageError(
                 f"{address} is there already: files are never overwritten, choose another name"
             )

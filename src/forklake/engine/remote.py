@@ -40,7 +40,8 @@ def attach_storage(connection: duckdb.DuckDBPyConnection, storage: Storage) -> N
 
 def literal(address: str) -> str:
     """An address as `read_parquet` takes it for one file: left alone, `*`, `?` and `[` are patterns."""
-    return re.sub(r"([*?\[])", r"[\1]", address)
+    # A backslash escapes in buckets only.
+    return re.sub(r"([*?\[\\])" if address.startswith("s3://") else r"([*?\[])", r"[\1]", address)
 
 
 def _create_secret(cursor: duckdb.DuckDBPyConnection, storage: Storage, name: str) -> None:
