@@ -13,7 +13,7 @@ the column as it is now:
 - Text is its UTF-8, a blob its bytes and a UUID its 16 bytes, all in hexadecimal.
 
 NaN lies above infinity and equals itself, and -0.0 equals 0.0. Bounds may be cut, and lie further out then;
-keys of values to compare with are never cut. Where NaN may be in a file, its upper bound is NaN: see `bounds`.
+keys of values to compare with are never cut. Where NaN may be in a file, it is the upper bound: see `bounds`.
 """
 
 from __future__ import annotations
