@@ -240,7 +240,7 @@ def is_one_range(node: Node) -> bool:
     """Whether bounds exclude exactly those files that do not meet the one range of the predicate."""
     parts = conjuncts(node)
     closed = all(isinstance(part, StartsWith) or _is_closed(part) for part in parts)
-    return closed and len(columns_of(node)) == 1
+    return closed and len(columns_of(node)) == len(ranges(node)) == 1
 
 
 def _is_closed(node: Node) -> bool:
@@ -292,7 +292,7 @@ def _hull(leaf: Leaf, wanted: bool) -> _Hull | None:
         case IsNull():
             return _NO_VALUE if wanted else None
         case StartsWith(_, key):
-            return _Hull(key, key + "~", points=True) if wanted else None
+            return _Hull(key, key + "~", points=True) if wanted and key else None
         case In(_, keys):
             return _Hull(keys[0], keys[-1], points=True) if wanted else None
         case Compare(_, op, key):
