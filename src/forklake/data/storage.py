@@ -155,7 +155,9 @@ class Storage:
             if not inner.startswith(named) and not named.startswith(inner):
                 raise
             taken = isinstance(error, FileExistsError) and named == inner
-            raise self._translation(doing, address, error, taken=taken) from error
+            # A traceback shows the cause as well.
+            tells = self.s3.options.hidden(str(error)) != str(error)
+            raise self._translation(doing, address, error, taken=taken) from (None if tells else error)
 
     def _translation(self, doing: str, address: str, error: OSError, *, taken: bool) -> StorageError:
         # Arrow's own words are in the text; the operating system's are short.
