@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from forklake.commit.draft import Draft
+from forklake.commit.output import settle_rows
 from forklake.commit.publish import Published, publish
 from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
@@ -18,6 +19,7 @@ from forklake.store.read import Moment, head_at, head_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
+from forklake.workbench import Workbench
 
 ATTEMPTS = 1000
 
@@ -33,9 +35,11 @@ class Catalog(CatalogVerbs):
         states: StateCache,
         catalog_id: CatalogId,
         name: str,
+        workbench: Workbench,
         at: Moment | None = None,
     ) -> None:
         """Use `Lake.catalog`."""
+        self._workbench = workbench
         self._database = database
         self._states = states
         self._at = at
@@ -47,13 +51,18 @@ class Catalog(CatalogVerbs):
         return f"<Catalog {self.name!r}{'' if self._at is None else f' at {self._at}'}>"
 
     @property
+    def workbench(self) -> Workbench:
+        """What verbs work with: the storage, the engine and the settings of the lake."""
+        return self._workbench
+
+    @property
     def snapshot(self) -> int:
         """The number of the snapshot that the catalog stands at."""
         return self._head().snapshot_id
 
     def at(self, moment: Moment) -> Catalog:
         """The same catalog as it was at a snapshot or a time, for reading."""
-        past = Catalog(self._database, self._states, self.id, self.name, moment)
+        past = Catalog(self._database, self._states, self.id, self.name, self._workbench, moment)
         past._head()
         return past
 
@@ -66,13 +75,14 @@ class Catalog(CatalogVerbs):
     ) -> Transaction:
         """Begin a block of changes that becomes one snapshot."""
         said = author_of(author, message, extra)
-        return Transaction(self._draft_to_change(), said, self._publish)
+        return Transaction(self, self._draft_to_change(), said, self._publish)
 
     def read(self) -> Draft:
         """The catalog as it is now, or as it was."""
-        return Draft(self._states.get(self._head()))
+        head = self._head()
+        return Draft(self._states.get(head), head)
 
-    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
+    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
         """Change the catalog and commit, as often as others get in between.
 
         Nobody has seen what the change was based on, so a conflict is no reason to refuse it: it is made
@@ -80,6 +90,16 @@ class Catalog(CatalogVerbs):
         look; but then it counts only if nobody else has committed since, for a name may mean something else
         by now.
         """
+        try:
+            return self._apply(change)
+        except StoreError:
+            # The commit may have gone through, and then it needs its files.
+            raise
+        except BaseException:
+            self._workbench.discard(written or ())
+            raise
+
+    def _apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
         known = self._states.latest(self.id) if self._at is None else None
         draft, present = (Draft(known), False) if known is not None else (self._draft_to_change(), True)
         for _ in range(ATTEMPTS):
@@ -95,9 +115,13 @@ class Catalog(CatalogVerbs):
                 # The commit may have gone through or not: making the change again could make it twice.
                 raise
             except ForklakeError as error:
+                self._workbench.discard(draft.written)
                 refusal = error
+            except BaseException:
+                self._workbench.discard(draft.written)
+                raise
             newer = self._draft_to_change()
-            if present and refusal is not None and newer.state.head == draft.state.head:
+            if present and refusal is not None and newer.head == draft.head:
                 raise refusal
             draft, present = newer, True
         raise StoreBusy(
@@ -141,10 +165,12 @@ class Catalog(CatalogVerbs):
         return Draft(state if state.head == head else state.after(head, ()))
 
     def _publish(self, draft: Draft, author: Author, *, rebase: bool = True) -> Published | None:
-        plan = draft.plan()
+        workbench = self._workbench
+        rows = settle_rows(draft, workbench.storage, workbench.options) if draft.staged_rows() else ()
+        plan = draft.plan(rows)
         if not plan.changes:
             return None
-        published = publish(self._database, plan, draft.state.head, author, rebase=rebase)
+        published = publish(self._database, plan, draft.head, author, rebase=rebase)
         if not published.rebased:
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs), latest=True)

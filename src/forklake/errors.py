@@ -27,6 +27,7 @@ ForklakeError
 ├── DataPathMismatch            the lake keeps its files elsewhere
 ├── StorageError                the disk or bucket with the data files
 │   └── FileMissing                 a file that should be there is not
+├── EngineError                 DuckDB could not run what it was given
 ├── TransactionClosed           a transaction used after its end
 ├── CommitConflict              somebody else changed the same thing first
 │   └── MergeConflict
@@ -193,6 +194,10 @@ class StorageError(ForklakeError):
 
 class FileMissing(StorageError):
     """A file that should be there is not."""
+
+
+class EngineError(ForklakeError):
+    """DuckDB could not run what it was given."""
 
 
 class TransactionClosed(ForklakeError):

@@ -9,10 +9,12 @@ from typing import Any, Self
 
 from forklake.catalog import Catalog
 from forklake.commit.catalogs import create_catalog, drop_catalog, rename_catalog
+from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.errors import CatalogNotFound, InvalidUrl, MetadataExists
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId
 from forklake.model.names import check_name
+from forklake.model.options import Options
 from forklake.model.snapshots import Snapshot
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
@@ -26,16 +28,18 @@ from forklake.store.open import (
 )
 from forklake.store.read import Moment, catalog_named, catalogs, lake_snapshot, snapshots
 from forklake.transaction import author_of
+from forklake.workbench import Workbench
 
 
 class Lake:
     """A metadata database with its catalogs, and the folder or bucket where their files are."""
 
-    def __init__(self, database: Database, data_path: str) -> None:
+    def __init__(self, database: Database, storage: Storage) -> None:
         """Use `forklake.connect`."""
         self._database = database
         self._states = StateCache(database)
-        self.data_path = data_path
+        self._workbench = Workbench(database, storage)
+        self.data_path = storage.data_path
 
     @property
     def url(self) -> str:
@@ -65,12 +69,13 @@ class Lake:
         check_name(name, "catalog")
         if at is None:
             catalog_id, _, _ = catalog_named(self._database, name)
-            return Catalog(self._database, self._states, catalog_id, name)
+            return Catalog(self._database, self._states, catalog_id, name, self._workbench)
         snapshot = lake_snapshot(self._database, at)
         found = self._database.rows("catalog_by_name_at", name=name, at=snapshot)
         if not found:
             raise CatalogNotFound(f'no catalog was named "{name}" at snapshot {snapshot}')
-        return Catalog(self._database, self._states, CatalogId(found[0][0]), name, snapshot)
+        catalog_id = CatalogId(found[0][0])
+        return Catalog(self._database, self._states, catalog_id, name, self._workbench, snapshot)
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
@@ -91,8 +96,17 @@ class Lake:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
         return snapshots(self._database, None) if catalog is None else self.catalog(catalog).snapshots()
 
+    def options(self) -> Options:
+        """The settings of the lake."""
+        return self._workbench.options
+
+    def set_option(self, name: str, value: object) -> None:
+        """Change a setting for every table that has none of its own, such as `data_inlining_row_limit`."""
+        self._workbench.set_option(name, value)
+
     def close(self) -> None:
         """Give back every connection. The lake is not used afterwards."""
+        self._workbench.close()
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -123,7 +137,9 @@ def init(url: str, *, data_path: str | Path | None = None) -> Lake:
 
 def _open(url: str, data_path: str | Path | None, *, create: bool, refuse_existing: bool = False) -> Lake:
     address = parse_url(url)
-    given = None if data_path is None else _absolute(data_path)
+    # Credentials are for this process: what is stored is only where the files are.
+    text, options = split_data_path(str(data_path)) if data_path is not None else ("", {})
+    given = None if data_path is None else text
     default = f"{address.path}.files/" if given is None and address.path is not None else given
     database = open_database(address, create=create)
     try:
@@ -137,16 +153,7 @@ def _open(url: str, data_path: str | Path | None, *, create: bool, refuse_existi
             if refuse_existing and not created and (given is None or is_finished(database)):
                 raise MetadataExists(f"there is a lake at {database.url} already")
         check_version(database)
-        return Lake(database, data_path_of(database, given))
+        return Lake(database, open_storage(data_path_of(database, given), options))
     except BaseException:
         database.close()
         raise
-
-
-def _absolute(data_path: str | Path) -> str:
-    """A folder does not depend on where a process was started; a bucket's address is kept as it is."""
-    text = str(data_path)
-    if not text.strip() or any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidUrl(f"{text!r} is not a folder or bucket for data files")
-    resolved = text if "://" in text else str(Path(text).absolute())
-    return resolved if resolved.endswith("/") else resolved + "/"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from forklake.commit.draft import Draft
+from forklake.store.read import Moment
+from forklake.workbench import Workbench
 
 T = TypeVar("T")
 
@@ -16,13 +18,23 @@ Ids = Callable[[int], int]
 class Scope(Protocol):
     """What a table handle needs to know of the catalog or transaction it came from."""
 
+    @property
+    def workbench(self) -> Workbench:
+        """What verbs work with."""
+        ...
+
     def read(self) -> Draft:
         """The catalog as it is to be seen now."""
         ...
 
-    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
+    def at(self, moment: Moment) -> Scope:
+        """The catalog as it was, for reading."""
+        ...
+
+    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
         """Change the catalog; returns what the change returned, and the ids that new objects got.
 
         The change may be run again on a newer draft, so it must do nothing but look at it and change it.
+        Files that it writes once for all drafts are collected in `written`: if it does not stand, they go.
         """
         ...

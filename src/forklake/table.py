@@ -15,10 +15,11 @@ from forklake.model.entities import Column
 from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName
+from forklake.rows import RowVerbs
 from forklake.scope import Scope
 
 
-class Table:
+class Table(RowVerbs):
     """A table of a catalog. It is found by its id, so it stays the same table when it is renamed.
 
     Every change is one snapshot of its own, unless the handle came from a transaction.

@@ -13,8 +13,10 @@ from forklake.errors import InvalidArgument, StoreError, TransactionClosed
 from forklake.model.ids import SnapshotId
 from forklake.model.names import check_text
 from forklake.model.snapshots import Author
-from forklake.scope import Ids
+from forklake.scope import Ids, Scope
+from forklake.store.read import Moment
 from forklake.verbs import CatalogVerbs
+from forklake.workbench import Workbench
 
 T = TypeVar("T")
 
@@ -29,16 +31,26 @@ class Transaction(CatalogVerbs):
     `rollback`; a transaction that is forgotten leaves nothing behind.
     """
 
-    def __init__(self, draft: Draft, author: Author, publish: Publish) -> None:
+    def __init__(self, catalog: Scope, draft: Draft, author: Author, publish: Publish) -> None:
         """Use `Catalog.transaction`."""
+        self._catalog = catalog
         self._draft = draft
         self._author = author
         self._publish = publish
         self._end: str | None = None
-        self.base: SnapshotId = draft.state.head.snapshot_id
+        self.base: SnapshotId = draft.head.snapshot_id
         """The snapshot that the transaction reads."""
         self.snapshot: SnapshotId | None = None
         """The snapshot that it became; None before the commit, and if it changed nothing."""
+
+    @property
+    def workbench(self) -> Workbench:
+        """What verbs work with: the storage, the engine and the settings of the lake."""
+        return self._catalog.workbench
+
+    def at(self, moment: Moment) -> Scope:
+        """The catalog as it was at a snapshot or a time, without the changes of this transaction."""
+        return self._catalog.at(moment)
 
     def read(self) -> Draft:
         """The catalog with the changes of this transaction."""
@@ -46,7 +58,7 @@ class Transaction(CatalogVerbs):
             raise TransactionClosed(f"this transaction was {self._end}: begin a new one")
         return self._draft
 
-    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
+    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
         """Change the draft; it counts when the transaction commits."""
         draft = self.read()
         try:
@@ -54,22 +66,33 @@ class Transaction(CatalogVerbs):
         except StoreError:
             # The database failed half-way through a change: what is staged now may not be what was meant.
             self._end = "ended by a failure of the database"
+            self.workbench.discard(draft.written)
             raise
+        finally:
+            draft.written.extend(written or ())
 
     def commit(self) -> SnapshotId | None:
         """Publish everything as one snapshot; None if nothing was changed."""
         draft = self.read()
         # Whatever happens next, this draft is not committed a second time.
         self._end = "refused"
-        published = self._publish(draft, self._author)
+        try:
+            published = self._publish(draft, self._author)
+        except StoreError:
+            # The commit may have gone through, and then it needs its files.
+            raise
+        except BaseException:
+            self.workbench.discard(draft.written)
+            raise
         self._end = "committed"
         self.snapshot = None if published is None else published.head.snapshot_id
         return self.snapshot
 
     def rollback(self) -> None:
         """Forget every change."""
-        self.read()
+        draft = self.read()
         self._end = "rolled back"
+        self.workbench.discard(draft.written)
 
     def __enter__(self) -> Self:
         """Begin the block."""

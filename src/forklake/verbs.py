@@ -19,8 +19,10 @@ from forklake.model.entities import (
 )
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
-from forklake.scope import Ids
+from forklake.scope import Ids, Scope
+from forklake.store.read import Moment
 from forklake.table import Table
+from forklake.workbench import Workbench
 
 T = TypeVar("T")
 
@@ -36,7 +38,16 @@ class CatalogVerbs:
         """The catalog as it is to be seen now."""
         raise NotImplementedError
 
-    def apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
+    @property
+    def workbench(self) -> Workbench:
+        """What verbs work with: the storage, the engine and the settings of the lake."""
+        raise NotImplementedError
+
+    def at(self, moment: Moment) -> Scope:
+        """The catalog as it was at a snapshot or a time, for reading."""
+        raise NotImplementedError
+
+    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
         """Change the catalog; returns what the change returned, and the ids that new objects got."""
         raise NotImplementedError
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Macro, Schema, Table, Tag, View
+from forklake.model.layout import Partitioning, SortOrder
 from forklake.store.rows import Entity
 
 Pair = tuple[Entity | None, Entity | None]
@@ -33,7 +34,8 @@ def changes_of(pairs: Iterable[Pair], schema_name: SchemaName) -> list[Change]:
     found = [change for pair in pairs for change in _changes(pair, schema_name)]
     # A comment on what the same commit creates or drops is part of that.
     whole = {change.object_id for change in found if change.verb in _WHOLE}
-    return [change for change in found if change.verb in _WHOLE or change.object_id not in whole]
+    kept = [change for change in found if change.verb in _WHOLE or change.object_id not in whole]
+    return list(dict.fromkeys(kept))
 
 
 def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
@@ -47,6 +49,8 @@ def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
             detail = f"{column}:{entity.key}"
             verb = _TAGS[entity.kind] if entity.column_id is None else Verb.TAG_COLUMN
             yield Change(verb, entity.object_id, name=entity.label, detail=detail)
+        case Partitioning() | SortOrder():
+            yield Change(Verb.ALTER_TABLE, entity.table_id)
         case Schema():
             yield from (Change(verb, entity.id, name=entity.name) for verb in _verbs(before, after))
         case _:

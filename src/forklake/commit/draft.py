@@ -7,12 +7,18 @@ until the commit draws real ones.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 from uuid import uuid4
 
 from forklake.commit.changes import Pair, changes_of
+from forklake.commit.settle import TableWrites
+from forklake.commit.staged import NOT_YET, StagedRows
+from forklake.commit.write_rows import changes_of_rows
 from forklake.errors import (
+    InvalidSchemaChange,
     MacroExists,
     MacroNotFound,
     SchemaExists,
@@ -25,8 +31,12 @@ from forklake.errors import (
 )
 from forklake.model.changes import Change
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, TableInfo, Tag, View
-from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
+from forklake.model.ids import ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
+from forklake.model.layout import PartitionField, Partitioning, SortKey, SortOrder
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
+from forklake.model.snapshots import Head
+from forklake.scan.plan import Source, Uncommitted
+from forklake.store.files import FileReader
 from forklake.store.read import CatalogState
 from forklake.store.rows import RowKey
 
@@ -39,7 +49,7 @@ _KINDS: dict[type, Literal["schema", "table", "view", "macro"]] = {
 }
 
 K = TypeVar("K")
-E = TypeVar("E", Schema, Table, View, Macro, Tag)
+E = TypeVar("E", Schema, Table, View, Macro, Tag, Partitioning, SortOrder)
 R = TypeVar("R", Table, View)
 
 
@@ -60,6 +70,11 @@ class Overlay(Generic[K, E]):
         """Before and after of everything that differs."""
         return [(self.base[key], now) for key, now in self.now.items() if self.base[key] != now]
 
+    def forget(self, key: K) -> None:
+        """Drop what was staged: what it belongs to is gone."""
+        self.base.pop(key, None)
+        self.now.pop(key, None)
+
     def live(self) -> list[E]:
         """What was touched and is there."""
         return [entity for entity in self.now.values() if entity is not None]
@@ -75,14 +90,25 @@ class Plan:
     """Rows of dropped objects that the draft never looked at, such as columns."""
     new_ids: tuple[int, ...]
     """Provisional ids, in the order in which they were given out."""
+    rows: tuple[TableWrites, ...] = ()
+    """What becomes of the rows of tables."""
+    dropped_tables: tuple[int, ...] = ()
+    burnt_columns: tuple[tuple[int, int], ...] = ()
+    """Tables with the highest column id that files may know, where no column has it any more."""
 
 
 class Draft:
     """A catalog at its base, with what was changed since."""
 
-    def __init__(self, state: CatalogState) -> None:
-        """Start from a catalog as it is."""
+    def __init__(self, state: CatalogState, head: Head | None = None) -> None:
+        """Start from a catalog as it is; its structure may have been read at an earlier snapshot."""
         self.state = state
+        self.head = state.head if head is None else head
+        self._rows: dict[int, StagedRows] = {}
+        self._partitionings: Overlay[int, Partitioning] = Overlay()
+        self._sort_orders: Overlay[int, SortOrder] = Overlay()
+        self.written: list[str] = []
+        """Files that were written for this draft, relative to the data path of the lake."""
         self._schemas: Overlay[int, Schema] = Overlay()
         self._tables: Overlay[int, Table] = Overlay()
         self._views: Overlay[int, View] = Overlay()
@@ -202,9 +228,7 @@ class Draft:
         """Stage a new schema."""
         self._refuse_taken_schema(check_name(name, "schema"))
         uuid = str(uuid4())
-        schema = Schema(
-            SchemaId(self._new_id()), uuid, name, self.state.head.data_path + folder_for(name, uuid)
-        )
+        schema = Schema(SchemaId(self._new_id()), uuid, name, self.head.data_path + folder_for(name, uuid))
         self._schemas.put(schema.id, None, schema)
         return schema
 
@@ -233,6 +257,7 @@ class Draft:
                 self._drop_rows_of(item.id)
         self._drop_rows_of(schema.id)
         for table in tables:
+            self._forget_rows(table.id)
             self._tables.put(table.id, table, None)
         for view in views:
             self._views.put(view.id, view, None)
@@ -263,6 +288,8 @@ class Draft:
     def set_columns(self, table: Table, columns: tuple[Column, ...]) -> None:
         """Stage a new structure."""
         kept = {column.id for column in replace(table, columns=columns).walk()}
+        self._check_layout(table, columns)
+        self._check_written_names(table, columns)
         self._highest_column[table.id] = max(self.last_column_id(table), *kept)
         for column in table.walk():
             if column.id not in kept:
@@ -271,6 +298,7 @@ class Draft:
 
     def drop_table(self, table: Table) -> None:
         """Stage the end of a table and of all that belongs to it."""
+        self._forget_rows(table.id)
         self._drop_rows_of(table.id)
         self._tables.put(table.id, table, None)
 
@@ -280,6 +308,124 @@ class Draft:
             stored = self.state.last_column_id(table.id) if table.id >= 0 else 0
             self._highest_column[table.id] = max(stored, *(column.id for column in table.walk()))
         return self._highest_column[table.id]
+
+    # ---- Rows and how they are laid out ---
+
+    def staged(self, table: Table) -> StagedRows:
+        """What this draft does to the rows of a table."""
+        return self._rows.setdefault(table.id, StagedRows())
+
+    def staged_rows(self) -> list[tuple[Table, StagedRows]]:
+        """Every table whose rows this draft changes."""
+        return [(self.table(TableId(key)), rows) for key, rows in self._rows.items() if not rows.is_empty]
+
+    def source(self, table: Table) -> Source:
+        """The table for a scan, with what this draft has changed."""
+        rows = self._rows.get(table.id)
+        begins, has_old_names = self._column_begins(table)
+        stored = {} if table.id < 0 else self.state.partitionings(table.id)
+        return Source(
+            table,
+            FileReader(self.state.database, self.head.catalog_id, table.id, self.head.snapshot_id),
+            begins,
+            stored,
+            self.partitioning(table),
+            has_old_names,
+            Uncommitted() if rows is None else rows.seen(),
+            table.id >= 0,
+        )
+
+    def has_figures(self, table: Table) -> bool:
+        """Whether this catalog itself has counted rows of the table before."""
+        listed = json.dumps([table.id])
+        return bool(self.state.database.rows("figures", catalog=self.head.catalog_id, tables=listed))
+
+    def partitioning(self, table: Table) -> Partitioning | None:
+        """How new files of a table are partitioned."""
+        if table.id in self._partitionings.now:
+            return self._partitionings.now[table.id]
+        return None if table.id < 0 else self.state.layout(table.id)[0]
+
+    def sort_order(self, table: Table) -> SortOrder | None:
+        """How rows of new files are sorted."""
+        if table.id in self._sort_orders.now:
+            return self._sort_orders.now[table.id]
+        return None if table.id < 0 else self.state.layout(table.id)[1]
+
+    def set_partitioning(self, table: Table, fields: tuple[PartitionField, ...]) -> None:
+        """Stage another partitioning for new files; files that exist keep theirs."""
+        before = self.partitioning(table)
+        if fields != (() if before is None else before.fields):
+            after = Partitioning(self._new_id(), table.id, fields) if fields else None
+            self._partitionings.put(table.id, before, after)
+
+    def set_sort_order(self, table: Table, keys: tuple[SortKey, ...]) -> None:
+        """Stage another order for the rows of new files."""
+        before = self.sort_order(table)
+        if keys != (() if before is None else before.keys):
+            after = SortOrder(self._new_id(), table.id, keys) if keys else None
+            self._sort_orders.put(table.id, before, after)
+
+    def _check_layout(self, table: Table, columns: tuple[Column, ...]) -> None:
+        """Columns that files are laid out by must stay; a sort order follows their names."""
+        ids = {column.id for column in columns}
+        partitioning, order = self.partitioning(table), self.sort_order(table)
+        names = {column.id: column.name for column in table.columns}
+        for part in () if partitioning is None else partitioning.fields:
+            if part.column_id not in ids:
+                raise InvalidSchemaChange(
+                    f'the table is partitioned by "{names[part.column_id]}": change its partitioning first'
+                )
+        if order is None:
+            return
+        by_name = {column.name: column.id for column in table.columns}
+        now = {column.id: column.name for column in columns}
+        for key in order.keys:
+            if by_name[key.name] not in now:
+                raise InvalidSchemaChange(f'the table is sorted by "{key.name}": change its sort order first')
+        self.set_sort_order(table, tuple(replace(key, name=now[by_name[key.name]]) for key in order.keys))
+
+    def _check_written_names(self, table: Table, columns: tuple[Column, ...]) -> None:
+        """Inside structs, files are read by name: one with names that were never committed could not be."""
+        rows = self._rows.get(table.id)
+        if rows is None or not rows.added:
+            return
+        stored = set() if table.id < 0 else {entry.column_id for entry in self.state.column_history(table.id)}
+        before = {
+            column.id: column.name for top in table.columns for column in top.walk() if column is not top
+        }
+        for top in columns:
+            for column in top.walk():
+                if before.get(column.id, column.name) != column.name and column.id not in stored:
+                    raise InvalidSchemaChange(
+                        f'"{before[column.id]}" is new and this transaction has written rows with it: '
+                        "commit before you rename it"
+                    )
+
+    def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool]:
+        """When columns first appeared, and whether fields of structs ever had other names."""
+        begins: dict[ColumnId, SnapshotId] = {}
+        history = [] if table.id < 0 else self.state.column_history(table.id)
+        names: dict[ColumnId, set[str]] = {}
+        for entry in history:
+            begins[entry.column_id] = min(entry.begin, begins.get(entry.column_id, entry.begin))
+            names.setdefault(entry.column_id, set()).add(entry.name)
+        old = False
+        for parent in table.walk():
+            begins.setdefault(parent.id, NOT_YET)
+            for child in parent.children if parent.type == "struct" else ():
+                others = {
+                    entry.column_id
+                    for entry in history
+                    if entry.parent == parent.id and entry.name.lower() == child.name.lower()
+                }
+                old = old or names.get(child.id, {child.name}) != {child.name} or bool(others - {child.id})
+        return begins, old
+
+    def _forget_rows(self, table: int) -> None:
+        self._rows.pop(table, None)
+        self._partitionings.forget(table)
+        self._sort_orders.forget(table)
 
     # ---- Views and macros ---
 
@@ -361,24 +507,52 @@ class Draft:
 
     # ---- Ending ---
 
-    def plan(self) -> Plan:
+    def plan(self, rows: tuple[TableWrites, ...] = ()) -> Plan:
         """What a commit has to write; nothing at all if every change was undone."""
         pairs: list[Pair] = [
             *self._schemas.pairs(),
             *self._tables.pairs(),
+            *self._layout_pairs(),
             *self._views.pairs(),
             *self._macros.pairs(),
             *self._tags.pairs(),
         ]
         names: dict[int, str] = (
-            {schema.id: schema.name for schema in self.state.schemas().values()} if pairs else {}
+            {schema.id: schema.name for schema in self.state.schemas().values()} if pairs or rows else {}
         )
         names |= {schema.id: schema.name for schema in self._schemas.live()}
         created = {
             entity.id for before, entity in pairs if before is None and not isinstance(entity, Tag | None)
         }
         new_ids = tuple(new for new in self._new_ids if new in created)
-        return Plan(tuple(changes_of(pairs, names.get)), tuple(pairs), dict(self._dropped_rows), new_ids)
+        changes = changes_of(pairs, names.get)
+
+        def about(table: int) -> dict[str, Any]:
+            found = self.table(TableId(table))
+            return {"schema_id": found.schema_id, "schema": names.get(found.schema_id), "name": found.name}
+
+        return Plan(
+            (*changes, *changes_of_rows(rows, about)),
+            tuple(pairs),
+            dict(self._dropped_rows),
+            new_ids,
+            rows,
+            tuple(b.id for b, after in pairs if isinstance(b, Table) and after is None),
+            tuple(self._burnt()),
+        )
+
+    def _layout_pairs(self) -> list[Pair]:
+        """Another layout is another object: the old one ends and the new one begins."""
+        changed = (*self._partitionings.pairs(), *self._sort_orders.pairs())
+        return [pair for before, after in changed for pair in ((before, None), (None, after)) if any(pair)]
+
+    def _burnt(self) -> Iterator[tuple[int, int]]:
+        """An id that a column had within this transaction is not given again: files may know it."""
+        for table in self._tables.live():
+            highest = self._highest_column.get(table.id, 0)
+            stored = self.state.last_column_id(table.id) if table.id >= 0 and highest else 0
+            if highest > max(stored, *(column.id for column in table.walk())):
+                yield table.id, highest
 
     # ---- Details ---
 

@@ -11,22 +11,20 @@ from forklake.commit.attempts import commit_once
 from forklake.commit.changes import Pair
 from forklake.commit.conflicts import conflict_error, conflicts
 from forklake.commit.draft import Plan
+from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
-from forklake.model.entities import Macro, Origin
+from forklake.model.entities import Origin
 from forklake.model.ids import SnapshotId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Allocation, Database, Record, Row, Session, as_time
 from forklake.store.read import dropped
 from forklake.store.rows import (
-    MACRO_IMPL_COLUMNS,
-    MACRO_PARAMETER_COLUMNS,
     STORED,
     RowKey,
     StoredAs,
-    macro_impl_rows,
-    macro_parameter_rows,
     origins_of,
+    part_rows,
     renumbered,
     rows_of,
     stamped,
@@ -80,7 +78,12 @@ def publish(database: Database, plan: Plan, base: Head, author: Author, *, rebas
 
     def write(session: Session) -> tuple[SnapshotId, Published]:
         only_at = None if rebase else base.snapshot_id
-        locked = session.lock_head(base.catalog_id, only_at=only_at, catalog_ids=len(plan.new_ids))
+        locked = session.lock_head(
+            base.catalog_id,
+            only_at=only_at,
+            catalog_ids=len(plan.new_ids) + spaces_needed(plan.rows),
+            file_ids=file_ids_needed(plan.rows),
+        )
         if locked is None and not rebase:
             raise StaleBase(f"the catalog has moved on since snapshot {base.snapshot_id}")
         if locked is None:
@@ -106,18 +109,27 @@ def _write(
     if rebased:
         _check_conflicts(session, plan, base)
 
-    ids = dict(zip(plan.new_ids, numbers.catalog_ids, strict=True))
+    ids = dict(zip(plan.new_ids, numbers.catalog_ids, strict=False))
     head = replace(
         base,
         snapshot_id=numbers.snapshot_id,
-        schema_version=schema_version + 1,
+        # Rows come and go without touching the structure, and what was read of that stays good.
+        schema_version=schema_version + bool(plan.pairs),
         # A catalog's times rise with its snapshots, whatever the clocks of its writers say.
         snapshot_time=max(numbers.snapshot_time, as_time(moment) + _TICK),
     )
     changes = [change.renumbered(lambda old: ids.get(old, old)) for change in plan.changes]
     writes, pairs = _writes(plan, ids, head)
+    for table in plan.rows:
+        writes.ended |= table.ended
     _write_entities(session, writes, head)
+    _burn_columns(session, plan, ids, head)
+    if plan.dropped_tables:
+        _end_files(session, plan.dropped_tables, head)
     _write_schema_versions(session, changes, head)
+    if plan.rows:
+        spaces = numbers.catalog_ids[len(plan.new_ids) :]
+        write_rows(session, plan.rows, head, at, numbers, lambda old: ids.get(old, old), spaces)
     session.record(record_of(head, numbers, changes, author))
     return Published(head, tuple(pairs), ids, rebased)
 
@@ -154,11 +166,9 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, li
                 place = STORED[key.entity]
                 columns = ("catalog_id", "begin_snapshot", *place.columns)
                 writes.add(place.table, columns, (head.catalog_id, head.snapshot_id, *values))
-        if before is None and isinstance(after, Macro):
-            for row in macro_impl_rows(after):
-                writes.add("ducklake_macro_impl", MACRO_IMPL_COLUMNS, (head.catalog_id, *row))
-            for row in macro_parameter_rows(after):
-                writes.add("ducklake_macro_parameters", MACRO_PARAMETER_COLUMNS, (head.catalog_id, *row))
+        if before is None and after is not None:
+            for table, columns, row in part_rows(after):
+                writes.add(table, columns, (head.catalog_id, *row))
         if after is not None:
             kept = {key: origin for key, origin in origins.items() if new.get(key) == old.get(key)}
             after = stamped(after, kept, fresh)
@@ -186,6 +196,25 @@ def _write_entities(session: Session, writes: _Writes, head: Head) -> None:
         session.insert("ducklake_inherited_end", _MASK_COLUMNS, masks)
     for (table, columns), rows in writes.added.items():
         session.insert(table, columns, rows)
+
+
+def _burn_columns(session: Session, plan: Plan, ids: Mapping[int, int], head: Head) -> None:
+    """A column that was there for no time at all keeps its id taken."""
+    columns = ("catalog_id", "table_id", "column_id", "begin_snapshot", "end_snapshot")
+    moment = (head.snapshot_id, head.snapshot_id)
+    rows = [(head.catalog_id, ids.get(table, table), column, *moment) for table, column in plan.burnt_columns]
+    if rows:
+        session.insert("ducklake_column", columns, rows)
+
+
+def _end_files(session: Session, tables: Sequence[int], head: Head) -> None:
+    """The files of a dropped table end with it, also those that others added since the drop was staged.
+
+    Files that were inherited are left alone: nobody reaches them without the table.
+    """
+    listed = json.dumps(tables)
+    for statement in ("end_data_files", "end_delete_files"):
+        session.execute(statement, catalog=head.catalog_id, tables=listed, snapshot=head.snapshot_id)
 
 
 def _write_schema_versions(session: Session, changes: Sequence[Change], head: Head) -> None:

@@ -97,6 +97,8 @@ def add(columns: Columns, path: ColumnPath, spec: ColumnSpec, last_id: int) -> C
         )
     if _named(siblings, name) is not None:
         raise ColumnExists(f'there is a column "{name}" already; case makes no difference')
+    if parents and (spec.default is not None or not spec.nullable):
+        raise InvalidSchemaChange("only whole columns can have a default or NOT NULL, not fields inside them")
     if not spec.nullable and (spec.default is None or literal(spec.default, spec.type) is NULL):
         raise InvalidSchemaChange(f'column "{name}" is NOT NULL, so rows that exist need a default for it')
     if spec.default is not None and literal(spec.default, spec.type) is None:

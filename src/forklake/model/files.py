@@ -12,9 +12,9 @@ from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, Ma
 class ColumnStats:
     """What is known of one column, or nested field, in one file.
 
-    Every file has one for every column that its table had when the file was written. A bound that is not known
-    has the key that is outside of all others, so that comparing keys never excludes what may be there. Keys are
-    None if, and only if, no value other than NULL is there.
+    Every file has one for every column that its table had when the file was written. A bound that is not
+    known has the key that is outside of all others, so that comparing keys never excludes what may be there.
+    Keys are None if, and only if, no value other than NULL is there.
     """
 
     column_id: ColumnId
@@ -38,7 +38,7 @@ class WrittenFile:
     """A Parquet file that stands in storage and belongs to nobody yet."""
 
     path: str
-    """Relative to the data path of the lake; an address or absolute path of its own if not `path_is_relative`."""
+    """Relative to the data path of the lake, unless `path_is_relative` says otherwise."""
     record_count: int
     file_size_bytes: int
     footer_size: int
@@ -59,7 +59,7 @@ class DataFile:
     """The catalog that wrote the row: this one or an ancestor."""
     begin: SnapshotId
     path: str
-    """Relative to the data path of the lake, unless `path_is_relative` says otherwise; empty for inlined rows."""
+    """Relative to the data path of the lake, unless `path_is_relative` says otherwise; empty if inlined."""
     path_is_relative: bool
     record_count: int
     file_size_bytes: int
@@ -69,7 +69,7 @@ class DataFile:
     partition_id: int | None = None
     mapping_id: MappingId | None = None
     newest_row: SnapshotId | None = None
-    """Set if rows carry the snapshots that inserted them, as after a flush or a compaction: the last of those."""
+    """The last of the snapshots that inserted the rows, if they carry those: after a flush or compaction."""
     deletes: DeleteFile | None = None
     inlined: bool = False
     """Whether the rows live in the metadata database."""

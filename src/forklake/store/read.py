@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from forklake.errors import CatalogNotFound, CorruptMetadata, InvalidArgument, SnapshotNotFound
 from forklake.model.entities import (
@@ -24,12 +24,24 @@ from forklake.model.entities import (
     View,
 )
 from forklake.model.ids import FOREVER, CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
+from forklake.model.layout import PartitionField, Partitioning, SortKey, SortOrder
+from forklake.model.names import split_name
 from forklake.model.snapshots import Head, Snapshot
 from forklake.store.backend import Database, Row, Session, as_time
 from forklake.store.rows import Entity, RowKey
 
 MOST_KEPT = 256
 """How many tables a state hands on to the next: more would cost more than reading them again."""
+
+
+class ColumnName(NamedTuple):
+    """A name that a column had from some snapshot on."""
+
+    column_id: ColumnId
+    parent: ColumnId | None
+    name: str
+    begin: SnapshotId
+
 
 Moment = int | datetime
 """A point in time to travel to: the number of a snapshot, or a time."""
@@ -167,6 +179,15 @@ class CatalogState:
         self._tables: dict[int, Table | None] = {}
         self._table_names: dict[tuple[int, str], int | None] = {}
         self._last_columns: dict[int, int] = {}
+        self._histories: dict[int, list[ColumnName]] = {}
+        self._partitionings: dict[int, dict[int, Partitioning]] = {}
+        self._layouts: dict[int, tuple[Partitioning | None, SortOrder | None]] = {}
+        self._tags: dict[int, list[Tag]] = {}
+
+    @property
+    def database(self) -> Database:
+        """Where it is read from."""
+        return self._database
 
     def schemas(self) -> dict[int, Schema]:
         """Every schema, by id."""
@@ -245,10 +266,47 @@ class CatalogState:
 
     def tags(self, object_id: int) -> list[Tag]:
         """The tags of a schema, table, view or macro."""
-        return [
-            Tag(owner, key, value, origin=_origin(source, begin))
-            for source, begin, owner, key, value in self._rows("tags_of_object", object=object_id)
-        ]
+        if object_id not in self._tags:
+            self._tags[object_id] = [
+                Tag(owner, key, value, origin=_origin(source, begin))
+                for source, begin, owner, key, value in self._rows("tags_of_object", object=object_id)
+            ]
+        return self._tags[object_id]
+
+    def column_history(self, table: TableId) -> list[ColumnName]:
+        """Every name that a column or nested field ever had, with the snapshot that gave it."""
+        if table not in self._histories:
+            found = self._database.rows("column_names", catalog=self.head.catalog_id, table=table)
+            self._histories[table] = [ColumnName(*row) for row in found]
+        return self._histories[table]
+
+    def partitionings(self, table: TableId) -> dict[int, Partitioning]:
+        """Every partitioning that a table had up to now, by id."""
+        self._read_layout(table)
+        return self._partitionings[table]
+
+    def layout(self, table: TableId) -> tuple[Partitioning | None, SortOrder | None]:
+        """How a table is partitioned and sorted."""
+        self._read_layout(table)
+        return self._layouts[table]
+
+    def _read_layout(self, table: TableId) -> None:
+        if table in self._layouts:
+            return
+        at = self.head.snapshot_id
+        partitionings: dict[int, Partitioning] = {}
+        current: Partitioning | None = None
+        for number, source, begin, end, _, column, transform in self._rows("partitionings", table=table):
+            known = partitionings.get(number) or Partitioning(number, table, (), _origin(source, begin))
+            part = PartitionField(ColumnId(column), transform)
+            partitionings[number] = replace(known, fields=(*known.fields, part))
+            current = partitionings[number] if end is None or at < end else current
+        order: SortOrder | None = None
+        for number, source, begin, _, expression, direction, nulls in self._rows("sort_orders", table=table):
+            known_order = order or SortOrder(number, table, (), _origin(source, begin))
+            key = SortKey(split_name(expression, "column")[0], direction, nulls)
+            order = replace(known_order, keys=(*known_order.keys, key))
+        self._partitionings[table], self._layouts[table] = partitionings, (current, order)
 
     def column_tags(self, table: TableId) -> list[Tag]:
         """The tags of every column of a table."""
@@ -273,6 +331,10 @@ class CatalogState:
             state._tables = dict(self._tables)
             state._table_names = dict(self._table_names)
             state._last_columns = dict(self._last_columns)
+        if not pairs:
+            # Rows came or went, and the structure is the same.
+            state._histories, state._tags = self._histories, self._tags
+            state._partitionings, state._layouts = self._partitionings, self._layouts
         for before, _ in pairs:
             if isinstance(before, Table):
                 state._tables[before.id] = None

@@ -9,12 +9,24 @@ from typing import Any, Literal
 
 from forklake.model.entities import Column, Macro, Origin, Schema, Table, Tag, View
 from forklake.model.ids import MacroId, SchemaId, TableId, ViewId
+from forklake.model.layout import Partitioning, SortOrder
+from forklake.model.names import quoted
 
 Renumber = Callable[[int], int]
 EntityName = Literal[
-    "schema", "table", "column", "view", "macro", "tag", "column_tag", "partition_info", "sort_info"
+    "schema",
+    "table",
+    "column",
+    "view",
+    "macro",
+    "tag",
+    "column_tag",
+    "partition_info",
+    "sort_info",
+    "data_file",
+    "delete_file",
 ]
-Entity = Schema | Table | View | Macro | Tag
+Entity = Schema | Table | View | Macro | Tag | Partitioning | SortOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +102,12 @@ STORED: dict[EntityName, StoredAs] = {
         ("entity_id", "sub_id", "sub_key"),
         ("table_id", "column_id", "key", "value"),
     ),
-    "partition_info": StoredAs("ducklake_partition_info", ("partition_id",), ("entity_id",)),
-    "sort_info": StoredAs("ducklake_sort_info", ("sort_id",), ("entity_id",)),
+    "partition_info": StoredAs(
+        "ducklake_partition_info", ("partition_id",), ("entity_id",), ("partition_id", "table_id")
+    ),
+    "sort_info": StoredAs("ducklake_sort_info", ("sort_id",), ("entity_id",), ("sort_id", "table_id")),
+    "data_file": StoredAs("ducklake_data_file", ("data_file_id",), ("entity_id",)),
+    "delete_file": StoredAs("ducklake_delete_file", ("delete_file_id",), ("entity_id",)),
 }
 
 
@@ -125,6 +141,10 @@ def rows_of(entity: Entity) -> dict[RowKey, tuple[Any, ...]]:
         case Tag(column_id=column):
             values = (entity.object_id, column, entity.key, entity.value)
             return {RowKey("column_tag", entity.object_id, column or 0, entity.key): values}
+        case Partitioning():
+            return {RowKey("partition_info", entity.id): (entity.id, entity.table_id)}
+        case SortOrder():
+            return {RowKey("sort_info", entity.id): (entity.id, entity.table_id)}
 
 
 def _column_rows(table: Table) -> Iterator[tuple[RowKey, tuple[Any, ...]]]:
@@ -178,6 +198,54 @@ def macro_parameter_rows(macro: Macro) -> list[tuple[Any, ...]]:
     ]
 
 
+def part_rows(entity: Entity) -> Iterator[tuple[str, tuple[str, ...], tuple[Any, ...]]]:
+    """Rows that come with a new entity and never change: where they go, their columns, their values."""
+    match entity:
+        case Macro():
+            for row in macro_impl_rows(entity):
+                yield "ducklake_macro_impl", MACRO_IMPL_COLUMNS, row
+            for row in macro_parameter_rows(entity):
+                yield "ducklake_macro_parameters", MACRO_PARAMETER_COLUMNS, row
+        case Partitioning():
+            for place, part in enumerate(entity.fields):
+                row = (entity.id, entity.table_id, place, part.column_id, part.transform)
+                yield "ducklake_partition_column", PARTITION_COLUMNS, row
+        case SortOrder():
+            for place, key in enumerate(entity.keys):
+                row = (
+                    entity.id,
+                    entity.table_id,
+                    place,
+                    quoted(key.name),
+                    "duckdb",
+                    key.direction,
+                    key.nulls,
+                )
+                yield "ducklake_sort_expression", SORT_COLUMNS, row
+        case _:
+            pass
+
+
+PARTITION_COLUMNS = (
+    "catalog_id",
+    "partition_id",
+    "table_id",
+    "partition_key_index",
+    "column_id",
+    "transform",
+)
+SORT_COLUMNS = (
+    "catalog_id",
+    "sort_id",
+    "table_id",
+    "sort_key_index",
+    "expression",
+    "dialect",
+    "sort_direction",
+    "null_order",
+)
+
+
 def renumbered(entity: Entity, ids: Renumber) -> Entity:
     """The entity after provisional ids were replaced by those that the commit was given."""
     match entity:
@@ -191,6 +259,8 @@ def renumbered(entity: Entity, ids: Renumber) -> Entity:
             return replace(entity, id=MacroId(ids(entity.id)), schema_id=SchemaId(ids(entity.schema_id)))
         case Tag():
             return replace(entity, object_id=ids(entity.object_id))
+        case Partitioning() | SortOrder():
+            return replace(entity, id=ids(entity.id), table_id=ids(entity.table_id))
 
 
 def origins_of(entity: Entity) -> dict[RowKey, Origin]:

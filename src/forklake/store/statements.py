@@ -1,8 +1,8 @@
 """Named SQL statements, read from the `.sql` files beside this module.
 
-A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql` and `write.sql` serve
-every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and so on:
-what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers that is bound as JSON.
+A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql` and `write.sql`
+serve every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and
+so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers, bound as JSON.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
    AND f.row_id_start <= $row AND f.row_id_start + f.record_count > $row
    AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot);
 
--- name: column_begins
+-- name: column_names
 -- When each column of a table, nested fields too, first appeared, and under which names.
 SELECT column_id, parent_column, column_name, min(begin_snapshot)
   FROM visible_column
@@ -224,13 +224,3 @@ SELECT table_id, record_count, next_row_id, file_size_bytes
 SELECT table_id, column_id, contains_null, contains_nan, min_value, max_value, min_key, max_key
   FROM ducklake_table_column_stats
  WHERE catalog_id = $catalog AND table_id IN ids($tables);
-
--- name: live_files_of_tables
--- The files and delete files that end with their tables.
-SELECT 'data_file' AS entity, data_file_id AS entity_id, source_catalog_id, begin_snapshot
-  FROM visible_data_file
- WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL
-UNION ALL
-SELECT 'delete_file', delete_file_id, source_catalog_id, begin_snapshot
-  FROM visible_delete_file
- WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;

@@ -5,6 +5,10 @@
 -- A setting of the whole lake.
 SELECT value FROM ducklake_metadata WHERE key = $key AND scope IS NULL;
 
+-- name: settings
+-- All settings of the whole lake.
+SELECT key, value FROM ducklake_metadata WHERE scope IS NULL;
+
 -- name: head
 -- Where a catalog stands now.
 SELECT snapshot_id, schema_version, data_path, snapshot_time, end_snapshot

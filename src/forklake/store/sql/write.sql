@@ -13,3 +13,18 @@ UPDATE ducklake_catalog_head
 
 -- name: end_catalog
 UPDATE ducklake_catalog SET end_snapshot = $snapshot WHERE catalog_id = $catalog AND end_snapshot IS NULL;
+
+-- name: end_data_files
+-- The tables are dropped: their own files end with them.
+UPDATE ducklake_data_file
+   SET end_snapshot = $snapshot
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;
+
+-- name: end_delete_files
+UPDATE ducklake_delete_file
+   SET end_snapshot = $snapshot
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;
+
+-- name: remove_setting
+-- A setting of the whole lake.
+DELETE FROM ducklake_metadata WHERE key = $key AND scope IS NULL;

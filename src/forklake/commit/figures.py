@@ -1,0 +1,137 @@
+"""What a catalog counts of its tables: rows, bytes, the next row id, and the bounds of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from forklake.commit.settle import TableWrites
+from forklake.model.files import ColumnStats
+from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.snapshots import Head
+from forklake.store.backend import Row, Session
+from forklake.store.files import totals_of
+
+SPACE = 2**32
+"""A fork numbers the rows that it adds to an inherited table from a multiple of this on."""
+FIRST_SPACE = 2**16
+"""Below, there is room for the rows of tables in the catalogs that made them."""
+
+_FIGURES = ("catalog_id", "table_id", "record_count", "next_row_id", "file_size_bytes")
+_BOUNDS = (
+    "catalog_id",
+    "table_id",
+    "column_id",
+    "contains_null",
+    "contains_nan",
+    "min_value",
+    "max_value",
+    "min_key",
+    "max_key",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known of a column over all rows that a table ever had."""
+
+    contains_null: bool = False
+    contains_nan: bool | None = None
+    min_value: str | None = None
+    max_value: str | None = None
+    min_key: str | None = None
+    max_key: str | None = None
+
+    def with_stats(self, stats: ColumnStats) -> Bounds:
+        """Wider, where a file goes beyond."""
+        known = self
+        if not known.contains_null and stats.null_count != 0:
+            known = replace(known, contains_null=True)
+        if stats.contains_nan and not known.contains_nan:
+            known = replace(known, contains_nan=True)
+        elif stats.contains_nan is False and known.contains_nan is None:
+            known = replace(known, contains_nan=False)
+        if stats.min_key is not None and (known.min_key is None or stats.min_key < known.min_key):
+            known = replace(known, min_key=stats.min_key, min_value=stats.min_value)
+        if stats.max_key is not None and (known.max_key is None or stats.max_key > known.max_key):
+            known = replace(known, max_key=stats.max_key, max_value=stats.max_value)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of one table."""
+
+    record_count: int = 0
+    next_row_id: int = 0
+    file_size_bytes: int = 0
+    bounds: dict[ColumnId, Bounds] = field(default_factory=dict[ColumnId, Bounds])
+
+
+def read_figures(
+    session: Session, head: Head, base: SnapshotId, writes: Sequence[TableWrites], spaces: Sequence[int]
+) -> dict[TableId, Figures]:
+    """The figures of the tables that a commit writes to, as they stand under the lock."""
+    tables = [table.table_id for table in writes if table.table_id >= 0]
+    found: dict[TableId, Figures] = {}
+    if tables:
+        listed = json.dumps(tables)
+        for table, records, next_row_id, size in session.rows(
+            "figures", catalog=head.catalog_id, tables=listed
+        ):
+            found[table] = Figures(records, next_row_id, size)
+        for table, column, *bounds in session.rows("column_figures", catalog=head.catalog_id, tables=listed):
+            if table in found:
+                null, nan, *values = bounds
+                found[table].bounds[column] = Bounds(bool(null), None if nan is None else bool(nan), *values)
+    free = iter(spaces)
+    for table in writes:
+        if table.table_id not in found:
+            found[table.table_id] = Figures()
+            if table.is_inherited:
+                # A fork counts on from what it inherited, in a space of its own.
+                totals = totals_of(session, head.catalog_id, table.table_id, base)
+                start = (FIRST_SPACE + next(free)) * SPACE
+                found[table.table_id] = Figures(totals.record_count, start, totals.file_size_bytes)
+    return found
+
+
+def widened(bounds: dict[ColumnId, Bounds], stats: Iterable[ColumnStats]) -> dict[ColumnId, Bounds]:
+    """The bounds that become wider."""
+    wider: dict[ColumnId, Bounds] = {}
+    for entry in stats:
+        old = wider.get(entry.column_id) or bounds.get(entry.column_id)
+        new = (old or Bounds()).with_stats(entry)
+        if new != old:
+            wider[entry.column_id] = new
+    return wider
+
+
+def write_figures(
+    session: Session, head: Head, figures: Sequence[tuple[int, Figures]], wider: Sequence[Row]
+) -> None:
+    """Store the figures of some tables, and the bounds that became wider."""
+    rows = [
+        (head.catalog_id, table, known.record_count, known.next_row_id, known.file_size_bytes)
+        for table, known in figures
+    ]
+    session.insert("ducklake_table_stats", _FIGURES, rows, over=("catalog_id", "table_id"))
+    if wider:
+        keys = ("catalog_id", "table_id", "column_id")
+        session.insert("ducklake_table_column_stats", _BOUNDS, wider, over=keys)
+
+
+def bounds_row(head: Head, table: int, column: ColumnId, bounds: Bounds) -> Row:
+    """Bounds as they are stored."""
+    return (
+        head.catalog_id,
+        table,
+        column,
+        bounds.contains_null,
+        bounds.contains_nan,
+        bounds.min_value,
+        bounds.max_value,
+        bounds.min_key,
+        bounds.max_key,
+    )

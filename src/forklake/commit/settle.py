@@ -1,0 +1,166 @@
+"""From staged rows to what a commit writes: small writes and deletes stay inline, others become files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from forklake.commit.staged import AddedFile, StagedRows
+from forklake.data.conform import conform
+from forklake.data.deletes import positions_of
+from forklake.data.inlined import encode
+from forklake.data.storage import Storage
+from forklake.data.summary import summarise
+from forklake.data.writer import write_deletes
+from forklake.model.entities import Origin, Table
+from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenFile
+from forklake.model.ids import ROW_ID_COLUMN, DataFileId, MappingId, TableId
+from forklake.model.mapping import Mapping as NameMapping
+from forklake.scan.plan import Positions, ScanFile, ScanRows
+from forklake.store.rows import RowKey
+
+Write = Callable[[pa.Table], list[WrittenFile]]
+"""Writes rows as files of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedRows:
+    """Rows that the metadata database will hold."""
+
+    content: str
+    record_count: int
+    stats: tuple[ColumnStats, ...]
+    has_row_ids: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewDeletes:
+    """A delete file that waits to take effect."""
+
+    data_file_id: DataFileId
+    path: str
+    delete_count: int
+    file_size_bytes: int
+    footer_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrites:
+    """What a commit does to the rows of one table. Numbers below zero are provisional."""
+
+    table_id: TableId
+    files: tuple[AddedFile, ...] = ()
+    inlined: InlinedRows | None = None
+    deletes: tuple[NewDeletes, ...] = ()
+    inlined_deletes: tuple[tuple[DataFileId, Positions], ...] = ()
+    ended: Mapping[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
+    mappings: tuple[NameMapping, ...] = ()
+    touched: frozenset[DataFileId] = frozenset()
+    """Files of the base that lost rows."""
+    moved: frozenset[DataFileId] = frozenset()
+    """Files of the base whose rows live on in another."""
+    removed: int = 0
+    removed_bytes: int = 0
+    is_inherited: bool = False
+    """Whether the catalog has the table from an ancestor and has never written to it."""
+    is_flush: bool = False
+
+    @property
+    def inserts(self) -> bool:
+        """Whether rows were added, and not only moved."""
+        return self.inlined is not None or any(file.newest_row is None for file in self.files)
+
+
+def settle(
+    table: Table,
+    staged: StagedRows,
+    *,
+    storage: Storage,
+    limit: int,
+    write: Write,
+    new_path: Callable[[str], str],
+    is_inherited: bool,
+) -> TableWrites:
+    """Decide what stays inline and write the rest. `new_path` names a file of the table that begins so."""
+    inlined = _inlined(table, staged, limit, write)
+    ended: dict[RowKey, Origin] = {}
+    for file in staged.retired.values():
+        ended |= _ends(file)
+    deletes: list[NewDeletes] = []
+    inline: list[tuple[DataFileId, Positions]] = []
+    for file, positions in staged.deleted.items():
+        place = staged.touched.get(file) or staged.added[file].scanned(None)
+        if _stays_inline(place, positions, limit):
+            inline.append((file, positions))
+            continue
+        all_positions = _all_positions(storage, place, positions)
+        address = storage.address(place.file.path, place.file.path_is_relative)
+        path = new_path("delete-")
+        size, footer = write_deletes(storage, path, address, all_positions)
+        deletes.append(NewDeletes(file, path, len(all_positions), size, footer))
+        if place.file.deletes is not None:
+            ended[RowKey("delete_file", place.file.deletes.id)] = _origin(place.file.deletes)
+    return TableWrites(
+        table.id,
+        tuple(staged.added.values()),
+        inlined,
+        tuple(deletes),
+        tuple(inline),
+        ended,
+        tuple(mapping for key, mapping in staged.mappings.items() if _is_used(staged, key)),
+        frozenset(file for file in (*staged.touched, *staged.retired) if file not in staged.moved),
+        frozenset(staged.moved),
+        staged.removed,
+        sum(file.file_size_bytes for file in staged.retired.values()),
+        is_inherited,
+        any(file.inlined for file in staged.retired.values()),
+    )
+
+
+def _inlined(table: Table, staged: StagedRows, limit: int, write: Write) -> InlinedRows | None:
+    rows = staged.buffer
+    if rows is None:
+        return None
+    rows = conform(rows, table.columns)
+    if rows.num_rows > limit:
+        for file in write(rows):
+            staged.add_file(file)
+        staged.buffer = None
+        return None
+    stats = summarise(rows, table.columns)
+    with_ids = ROW_ID_COLUMN in {entry.column_id for entry in stats}
+    has_ids = with_ids and rows.column(rows.num_columns - 1).null_count == 0
+    return InlinedRows(encode(rows), rows.num_rows, stats, has_ids)
+
+
+def _stays_inline(place: ScanFile | ScanRows, positions: Positions, limit: int) -> bool:
+    if place.file.inlined:
+        return True
+    known = 0 if place.deleted is None else len(place.deleted)
+    return known + len(positions) <= limit
+
+
+def _all_positions(storage: Storage, place: ScanFile | ScanRows, positions: Positions) -> Positions:
+    parts = [positions]
+    if place.deleted is not None:
+        parts.append(place.deleted)
+    if place.file.deletes is not None:
+        parts.append(positions_of(storage, place.file.deletes))
+    return pa.concat_arrays(parts).sort() if len(parts) > 1 else positions
+
+
+def _ends(file: DataFile) -> dict[RowKey, Origin]:
+    ended = {RowKey("data_file", file.id): _origin(file)}
+    if file.deletes is not None:
+        ended[RowKey("delete_file", file.deletes.id)] = _origin(file.deletes)
+    return ended
+
+
+def _origin(file: DataFile | DeleteFile) -> Origin:
+    return Origin(file.source, file.begin)
+
+
+def _is_used(staged: StagedRows, mapping: MappingId) -> bool:
+    return any(file.mapping_id == mapping for file in staged.added.values())

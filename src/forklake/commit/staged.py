@@ -1,0 +1,160 @@
+"""What a transaction has done to the rows of one table, before any of it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from forklake.model.files import DataFile, WrittenFile
+from forklake.model.ids import CatalogId, DataFileId, MappingId, SnapshotId
+from forklake.model.kernels import pc
+from forklake.model.mapping import Mapping as NameMapping
+from forklake.scan.plan import Positions, ScanFile, ScanRows, Uncommitted
+
+BUFFER = DataFileId(-1)
+"""The provisional id of rows that are still in memory; files that were written count on from there."""
+_NOWHERE = CatalogId(-1)
+NOT_YET = SnapshotId(2**62)
+"""When that happens which this transaction is about to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A file that waits to become part of the table."""
+
+    id: DataFileId
+    written: WrittenFile
+    mapping_id: MappingId | None = None
+    newest_row: SnapshotId | None = None
+
+    def scanned(self, deleted: Positions | None) -> ScanFile:
+        """The file as the transaction reads it. Its rows have ids below zero until they get real ones."""
+        written = self.written
+        file = DataFile(
+            self.id,
+            _NOWHERE,
+            NOT_YET,
+            written.path,
+            written.path_is_relative,
+            written.record_count,
+            written.file_size_bytes,
+            written.footer_size,
+            None if written.has_row_ids else self.id * 2**40,
+            written.partition_id,
+            self.mapping_id,
+            self.newest_row,
+        )
+        return ScanFile(file, deleted)
+
+
+@dataclass(slots=True)
+class StagedRows:
+    """Rows that were added, and rows that were taken away."""
+
+    added: dict[DataFileId, AddedFile] = field(default_factory=dict[DataFileId, AddedFile])
+    buffer: pa.Table | None = None
+    """Small writes, by field id; the commit decides whether they become a file."""
+    deleted: dict[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    """By file of the base, or that was added here."""
+    touched: dict[DataFileId, ScanFile | ScanRows] = field(
+        default_factory=dict[DataFileId, "ScanFile | ScanRows"]
+    )
+    """Files of the base that lost rows, as they were."""
+    retired: dict[DataFileId, DataFile] = field(default_factory=dict[DataFileId, DataFile])
+    """Files of the base that are gone."""
+    moved: set[DataFileId] = field(default_factory=set[DataFileId])
+    """Those of them whose rows live on in a file that was added: a flush or a compaction."""
+    mappings: dict[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
+    removed: int = 0
+    """How many rows of the base were taken away."""
+    last_id: int = BUFFER
+
+    def new_id(self) -> int:
+        """A provisional number for a file or a mapping."""
+        self.last_id -= 1
+        return self.last_id
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Keep a small write."""
+        kept = (
+            rows if self.buffer is None else pa.concat_tables([self.buffer, rows], promote_options="default")
+        )
+        self.buffer = kept if kept.num_rows else None
+
+    def add_file(
+        self,
+        written: WrittenFile,
+        *,
+        mapping_id: MappingId | None = None,
+        newest_row: SnapshotId | None = None,
+    ) -> None:
+        """Keep a file that stands in storage."""
+        file = AddedFile(DataFileId(self.new_id()), written, mapping_id, newest_row)
+        self.added[file.id] = file
+
+    def delete(self, found: Mapping[DataFileId, tuple[ScanFile | ScanRows, Positions]]) -> int:
+        """Take rows away by their positions; returns how many."""
+        for file, (place, positions) in found.items():
+            if file == BUFFER:
+                self._delete_from_buffer(positions)
+                continue
+            known = self.deleted.get(file)
+            merged = positions if known is None else pa.concat_arrays([known, positions]).sort()
+            if place.live_rows == len(positions):
+                self._retire(place)
+            else:
+                self.deleted[file] = merged
+                if file >= 0:
+                    self.touched.setdefault(file, place)
+            self.removed += len(positions) if file >= 0 else 0
+        return sum(len(positions) for _, positions in found.values())
+
+    def retire(self, place: ScanFile | ScanRows, *, moved: bool = False) -> None:
+        """Take a whole file away; `moved` if its rows live on elsewhere."""
+        if place.file.id == BUFFER:
+            self.buffer = None
+            return
+        if not moved and place.file.id >= 0:
+            self.removed += place.live_rows
+        self._retire(place)
+        if moved:
+            self.moved.add(place.file.id)
+
+    def _retire(self, place: ScanFile | ScanRows) -> None:
+        file = place.file
+        self.deleted.pop(file.id, None)
+        self.touched.pop(file.id, None)
+        if file.id >= 0:
+            self.retired[file.id] = file
+        else:
+            del self.added[file.id]
+
+    def _delete_from_buffer(self, positions: Positions) -> None:
+        if self.buffer is not None:
+            places = pa.array(range(self.buffer.num_rows), pa.int64())
+            kept = self.buffer.filter(pc.invert(pc.is_in(places, value_set=positions)))
+            self.buffer = kept if kept.num_rows else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything was undone."""
+        return not (self.added or self.buffer is not None or self.deleted or self.retired)
+
+    def seen(self) -> Uncommitted:
+        """The changes as a scan inside the transaction sees them."""
+        rows: tuple[ScanRows, ...] = ()
+        if self.buffer is not None:
+            count = self.buffer.num_rows
+            file = DataFile(
+                BUFFER, _NOWHERE, NOT_YET, "", True, count, 0, row_id_start=BUFFER * 2**40, inlined=True
+            )
+            rows = (ScanRows(file, self.buffer),)
+        return Uncommitted(
+            tuple(file.scanned(self.deleted.get(file.id)) for file in self.added.values()),
+            rows,
+            frozenset(self.retired),
+            {file: positions for file, positions in self.deleted.items() if file >= 0},
+            dict(self.mappings),
+        )

@@ -1,0 +1,216 @@
+"""Writing what a commit does to the rows of tables: a fixed number of set-based statements for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from forklake.commit.figures import Figures, bounds_row, read_figures, widened, write_figures
+from forklake.commit.settle import InlinedRows, TableWrites
+from forklake.commit.staged import AddedFile
+from forklake.model.changes import Change, Verb
+from forklake.model.files import ColumnStats
+from forklake.model.ids import ColumnId, SnapshotId
+from forklake.model.snapshots import Head
+from forklake.store.backend import Allocation, Row, Session
+from forklake.store.files import stats_row
+
+Renumber = Callable[[int], int]
+
+_STATS = tuple(stats_row(ColumnStats(ColumnId(0), 0, 0)))
+
+
+def file_ids_needed(writes: Sequence[TableWrites]) -> int:
+    """How many numbers a commit has to draw for files, delete files and mappings."""
+    return sum(
+        len(table.files) + len(table.deletes) + len(table.mappings) + (table.inlined is not None)
+        for table in writes
+    )
+
+
+def spaces_needed(writes: Sequence[TableWrites]) -> int:
+    """How many spaces of row ids a commit may need."""
+    return sum(table.is_inherited for table in writes)
+
+
+def changes_of_rows(
+    writes: Sequence[TableWrites], named: Callable[[int], Mapping[str, Any]]
+) -> Iterator[Change]:
+    """What a commit did to rows, as others have to know it."""
+    for table in writes:
+        about = named(table.table_id)
+        if table.moved:
+            verb = Verb.FLUSH if table.is_flush else Verb.COMPACT
+            yield Change(verb, table.table_id, files=frozenset(table.moved), **about)
+        if table.inserts:
+            yield Change(Verb.INSERT, table.table_id, **about)
+        if table.touched:
+            yield Change(Verb.DELETE, table.table_id, files=frozenset(table.touched), **about)
+
+
+def write_rows(
+    session: Session,
+    writes: Sequence[TableWrites],
+    head: Head,
+    at: SnapshotId,
+    numbers: Allocation,
+    ids: Renumber,
+    spaces: Sequence[int],
+) -> None:
+    """Add files, deletes and inlined rows, and count them. `at` is the snapshot that the commit follows."""
+    known = read_figures(session, head, at, writes, spaces)
+    free = iter(numbers.file_ids)
+    tables = [_TableRows(table, known[table.table_id], head, free, ids) for table in writes]
+    sets: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+    wider: list[Row] = []
+    for table in tables:
+        table.collect()
+        for name, found in table.rows.items():
+            sets.setdefault((name, tuple(found[0])), []).extend(tuple(row.values()) for row in found)
+        for column, bounds in widened(table.figures.bounds, table.stats).items():
+            wider.append(bounds_row(head, table.table_id, column, bounds))
+    for (name, columns), rows in sets.items():
+        session.insert(name, columns, rows)
+    write_figures(session, head, [(table.table_id, table.figures) for table in tables], wider)
+
+
+class _TableRows:
+    """What is to be stored for one table, with the numbers that the commit was given."""
+
+    def __init__(
+        self, writes: TableWrites, figures: Figures, head: Head, free: Iterator[int], ids: Renumber
+    ) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.stats: list[ColumnStats] = []
+        self.figures = figures
+        self.table_id = ids(writes.table_id)
+        self._writes = writes
+        self._head = head
+        self._free = free
+        self._ids = ids
+        self._given: dict[int, int] = {}
+        """What provisional ids of files and mappings became."""
+
+    def collect(self) -> None:
+        """Number everything, in the order in which it was written."""
+        self._add_mappings()
+        for file in self._writes.files:
+            self._add_file(file)
+        if self._writes.inlined is not None:
+            self._add_inlined(self._writes.inlined)
+        self._add_deletes()
+        self._count(rows=-self._writes.removed, size=-self._writes.removed_bytes)
+
+    def _add(self, table: str, row: Mapping[str, Any]) -> None:
+        values = {"catalog_id": self._head.catalog_id, "table_id": self.table_id, **row}
+        self.rows.setdefault(table, []).append(values)
+
+    def _count(self, *, rows: int = 0, ids: int = 0, size: int = 0) -> None:
+        known = self.figures
+        self.figures = replace(
+            known,
+            record_count=known.record_count + rows,
+            next_row_id=known.next_row_id + ids,
+            file_size_bytes=known.file_size_bytes + size,
+        )
+
+    def _add_mappings(self) -> None:
+        for mapping in self._writes.mappings:
+            number = self._given[mapping.id] = next(self._free)
+            about = {"mapping_id": number, "type": mapping.kind, "begin_snapshot": self._head.snapshot_id}
+            self._add("ducklake_column_mapping", about)
+            for place, name in enumerate(mapping.names):
+                row = {
+                    "catalog_id": self._head.catalog_id,
+                    "mapping_id": number,
+                    "column_id": place,
+                    "source_name": name.source_name,
+                    "target_field_id": name.column_id,
+                    "parent_column": name.parent,
+                    "is_partition": name.is_partition,
+                }
+                self.rows.setdefault("ducklake_name_mapping", []).append(row)
+
+    def _add_file(self, file: AddedFile) -> None:
+        written = file.written
+        number = self._given[file.id] = next(self._free)
+        self._add_data_file(
+            number,
+            written.record_count,
+            has_row_ids=written.has_row_ids,
+            path=written.path,
+            path_is_relative=written.path_is_relative,
+            file_format="parquet",
+            file_size_bytes=written.file_size_bytes,
+            footer_size=written.footer_size,
+            partition_id=None if written.partition_id is None else self._ids(written.partition_id),
+            mapping_id=None if file.mapping_id is None else self._given[file.mapping_id],
+            partial_max=file.newest_row,
+        )
+        for entry in written.stats:
+            row = {"data_file_id": number, **dict(zip(_STATS, stats_row(entry).values(), strict=True))}
+            self._add("ducklake_file_column_stats", row)
+        for place, value in enumerate(written.partition_values):
+            row = {"data_file_id": number, "partition_key_index": place, "partition_value": value}
+            self._add("ducklake_file_partition_value", row)
+        self.stats += written.stats
+        moved = file.newest_row is not None
+        self._count(rows=0 if moved else written.record_count, size=written.file_size_bytes)
+
+    def _add_inlined(self, inlined: InlinedRows) -> None:
+        number = next(self._free)
+        self._add_data_file(
+            number,
+            inlined.record_count,
+            has_row_ids=inlined.has_row_ids,
+            path="",
+            path_is_relative=True,
+            file_format="inlined",
+            file_size_bytes=0,
+            footer_size=0,
+            partition_id=None,
+            mapping_id=None,
+            partial_max=None,
+        )
+        self._add("ducklake_inlined_file", {"data_file_id": number, "content": inlined.content})
+        self.stats += inlined.stats
+        self._count(rows=inlined.record_count)
+
+    def _add_data_file(self, number: int, record_count: int, *, has_row_ids: bool, **about: Any) -> None:
+        row = {
+            "data_file_id": number,
+            "begin_snapshot": self._head.snapshot_id,
+            "record_count": record_count,
+            "row_id_start": None if has_row_ids else self.figures.next_row_id,
+            **about,
+        }
+        self._add("ducklake_data_file", row)
+        self._count(ids=0 if has_row_ids else record_count)
+
+    def _add_deletes(self) -> None:
+        snapshot = self._head.snapshot_id
+        for deletes in self._writes.deletes:
+            row = {
+                "delete_file_id": next(self._free),
+                "begin_snapshot": snapshot,
+                "data_file_id": self._data_file(deletes.data_file_id, deletes.delete_count),
+                "path": deletes.path,
+                "path_is_relative": True,
+                "format": "parquet",
+                "delete_count": deletes.delete_count,
+                "file_size_bytes": deletes.file_size_bytes,
+                "footer_size": deletes.footer_size,
+            }
+            self._add("ducklake_delete_file", row)
+        for file, positions in self._writes.inlined_deletes:
+            number = self._data_file(file, len(positions))
+            for position in positions.to_pylist():
+                row = {"data_file_id": number, "position": position, "begin_snapshot": snapshot}
+                self._add("ducklake_inlined_delete", row)
+
+    def _data_file(self, file: int, deleted: int) -> int:
+        """The number of a file that lost rows; those of a file that this commit adds do not count at all."""
+        if file in self._given:
+            self._count(rows=-deleted)
+        return self._given.get(file, file)

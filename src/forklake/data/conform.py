@@ -1,0 +1,90 @@
+"""Rows that were written for an older definition of their table, as the present one has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from forklake.data.defaults import default_of
+from forklake.data.fit import fit
+from forklake.data.schema import FIELD_ID, arrow_schema, file_type
+from forklake.model.entities import Column, Default
+from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN
+from forklake.model.kernels import pc
+
+
+def conform(rows: pa.Table, columns: tuple[Column, ...]) -> pa.Table:
+    """The rows with these columns, and with the ids of rows and snapshots if they have them."""
+    found = {id_of(field): place for place, field in enumerate(rows.schema)}
+    row_ids, snapshot_ids = ROW_ID_COLUMN in found, SNAPSHOT_ID_COLUMN in found
+    schema = arrow_schema(columns, row_ids=row_ids, snapshot_ids=snapshot_ids)
+    if schema.equals(rows.schema, check_metadata=True):
+        return rows
+    rows = rows.combine_chunks()
+    arrays = [_column(rows, found, column) for column in columns]
+    arrays += [_flat(rows, found[key]) for key in (ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN) if key in found]
+    return pa.table(arrays, schema=schema)
+
+
+def initial_of(column: Column, rows: int) -> pa.Array:
+    """What rows read for a column that was added after they were written."""
+    value = column.initial_default
+    default = None if value is None else Default(value, "literal")
+    return default_of(replace(column, default=default, nullable=True), rows)
+
+
+def id_of(field: pa.Field) -> int | None:
+    """The column that a field is, by the id that it carries."""
+    text = (field.metadata or {}).get(FIELD_ID)
+    return None if text is None else int(text)
+
+
+def _column(rows: pa.Table, found: dict[int | None, int], column: Column) -> pa.Array:
+    if column.id not in found:
+        return initial_of(column, rows.num_rows)
+    return _evolved(_flat(rows, found[column.id]), column)
+
+
+def _flat(rows: pa.Table, place: int) -> pa.Array:
+    array = rows.column(place).combine_chunks()
+    # An empty column has no chunk, and a large one may have several.
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _evolved(array: pa.Array, column: Column) -> pa.Array:
+    if array.type.equals(file_type(column), check_metadata=True):
+        return array
+    match column.type:
+        case "struct":
+            return _struct(array, column)
+        case "list":
+            values = _evolved(array.values, column.children[0])
+            return pa.ListArray.from_arrays(_offsets(array), values, type=file_type(column))
+        case "map":
+            keys = _evolved(array.keys, column.children[0])
+            items = _evolved(array.items, column.children[1])
+            return pa.MapArray.from_arrays(_offsets(array), keys, items, type=file_type(column))
+        case _:
+            return fit(array, column)
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Offsets that are NULL where the whole value is, as Arrow takes them."""
+    if not array.null_count:
+        return array.offsets
+    present = pa.concat_arrays([array.is_valid(), pa.array([True])])
+    return pc.if_else(present, array.offsets, pa.scalar(None, array.offsets.type))
+
+
+def _struct(array: pa.Array, column: Column) -> pa.Array:
+    found = {id_of(array.type.field(place)): place for place in range(array.type.num_fields)}
+    children = [
+        _evolved(array.field(found[child.id]), child)
+        if child.id in found
+        else pa.nulls(len(array), file_type(child))
+        for child in column.children
+    ]
+    fields = list(file_type(column))
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)

@@ -1,0 +1,70 @@
+"""What is known of rows that are at hand: the statistics that a footer would have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from forklake.data.conform import id_of
+from forklake.model.entities import Column
+from forklake.model.files import ColumnStats
+from forklake.model.ids import ROW_ID_COLUMN, ColumnId
+from forklake.model.keys import has_key, has_nan, max_key, min_key
+from forklake.model.texts import MAX_TEXT, Stored, is_storable, stored, text_of
+from forklake.model.types import DataType, Scalar
+
+
+def summarise(rows: pa.Table, columns: tuple[Column, ...]) -> tuple[ColumnStats, ...]:
+    """Statistics of every column; of nested ones only how many are NULL."""
+    return tuple(_summaries(rows, columns))
+
+
+def _summaries(rows: pa.Table, columns: tuple[Column, ...]) -> Iterator[ColumnStats]:
+    types = {column.id: column.data_type for column in columns} | {ROW_ID_COLUMN: Scalar("int64")}
+    for field, values in zip(rows.schema, rows.columns, strict=True):
+        column = ColumnId(id_of(field) or 0)
+        if column in types:
+            yield summary(column, types[column], values)
+
+
+def summary(column: ColumnId, type: DataType, values: pa.ChunkedArray | pa.Array) -> ColumnStats:
+    """What is known of a few values."""
+    count, nulls = len(values), values.null_count
+    if count == nulls:
+        return ColumnStats(column, count, nulls)
+    if not has_key(type) or type == Scalar("time_ns"):
+        return ColumnStats(column, count, nulls, min_key="", max_key="~~")
+    found = [stored(value, type) for value in _plain(values).to_pylist() if value is not None]
+    nan = any(value != value for value in found) if has_nan(type) else None
+    keyed = sorted(
+        (min_key(value, type) or "", max_key(value, type) or "~~", at) for at, value in enumerate(found)
+    )
+    lowest, highest = keyed[0], max(keyed, key=lambda entry: entry[1])
+    return ColumnStats(
+        column,
+        count,
+        nulls,
+        _text(found[lowest[2]], type),
+        _text(found[highest[2]], type),
+        lowest[0],
+        highest[1],
+        nan,
+    )
+
+
+def _text(value: Stored, type: DataType) -> str | None:
+    text = text_of(value, type)
+    return text if text is not None and len(text) <= MAX_TEXT and is_storable(text) else None
+
+
+def _plain(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """As files store them: moments are whole numbers."""
+    if isinstance(values.type, pa.BaseExtensionType):
+        values = pa.chunked_array([chunk.storage for chunk in values.chunks], values.type.storage_type)
+    kind = values.type
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return values.cast(pa.int32())
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return values.cast(pa.int64())
+    return values

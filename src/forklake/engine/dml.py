@@ -1,0 +1,111 @@
+"""Finding rows to delete, update or merge: their places, and what is to be written instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from forklake.data.fit import fit
+from forklake.data.schema import arrow_schema
+from forklake.engine.local import Engine
+from forklake.engine.relation import PLACE, POSITION, ROW_ID, Relation, Wanted, relation
+from forklake.engine.select import ALIAS, where
+from forklake.errors import InvalidData
+from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.ids import DataFileId
+from forklake.model.kernels import pc
+from forklake.model.names import quoted
+from forklake.model.types import to_sql
+from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows
+
+Found = Mapping[DataFileId, tuple[ScanFile | ScanRows, Positions]]
+"""Rows by the file that they are in."""
+
+
+@dataclass(slots=True)
+class Places:
+    """Rows that were found, collected while a result streams by."""
+
+    places: tuple[ScanFile | ScanRows, ...]
+    _parts: list[pa.Table] = field(default_factory=list[pa.Table])
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Note the places of the rows of a batch."""
+        self._parts.append(pa.Table.from_batches([batch.select([PLACE, POSITION])]))
+
+    def found(self) -> Found:
+        """Every row, by its file."""
+        if not self._parts:
+            return {}
+        table = pa.concat_tables(self._parts).combine_chunks()
+        order = pc.sort_indices(table, sort_keys=[(PLACE, "ascending"), (POSITION, "ascending")])
+        table = table.take(order).combine_chunks()
+        runs = pc.value_counts(table.column(PLACE))
+        found: dict[DataFileId, tuple[ScanFile | ScanRows, Positions]] = {}
+        start = 0
+        positions = _one(table.column(POSITION))
+        for entry in runs.to_pylist():
+            place, count = self.places[entry["values"]], entry["counts"]
+            found[place.file.id] = (place, positions.slice(start, count))
+            start += count
+        return found
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+
+
+def find_rows(engine: Engine, plan: ScanPlan) -> Found:
+    """The rows that meet the condition of a plan."""
+    needed = plan.predicate.columns if plan.predicate is not None else frozenset[str]()
+    columns = tuple(column for column in plan.table.columns if column.name in needed)
+    source = relation(plan, engine.storage, Wanted(columns, place=True))
+    sql = f"SELECT {PLACE}, {POSITION} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
+    places = Places(source.places)
+    for batch in engine.stream(sql, source.tables, plan):
+        places.add(batch)
+    return places.found()
+
+
+def updated_rows(
+    engine: Engine, plan: ScanPlan, assignments: Mapping[str, str]
+) -> tuple[Places, Iterator[pa.RecordBatch]]:
+    """The rows that meet the condition of a plan with new values, keeping their ids.
+
+    Each assignment is an expression over the old row. The places are complete when the rows have been read.
+    """
+    source = relation(plan, engine.storage, Wanted(plan.table.columns, row_id=True, place=True))
+    selected = [
+        _assigned(column, assignments.get(column.name, quoted(column.name))) for column in plan.table.columns
+    ]
+    extras = f"{ROW_ID}, {PLACE}, {POSITION}"
+    sql = f"SELECT {', '.join(selected)}, {extras} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
+    places = Places(source.places)
+    return places, _rewritten(engine, Relation(sql, source.tables, source.places), plan, places)
+
+
+def _assigned(column: Column, expression: str) -> str:
+    return f"CAST(({expression}) AS {to_sql(column.data_type)}) AS {quoted(column.name)}"
+
+
+def _rewritten(engine: Engine, query: Relation, plan: ScanPlan, places: Places) -> Iterator[pa.RecordBatch]:
+    for batch in engine.stream(query.sql, query.tables, plan):
+        places.add(batch)
+        yield as_written(batch, plan.table.columns)
+
+
+def as_written(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
+    """A result as files hold it; rows whose id is only provisional get theirs from the commit."""
+    arrays = [fit(batch.column(at), column) for at, column in enumerate(columns)]
+    for array, column in zip(arrays, columns, strict=True):
+        if array.null_count and not column.nullable:
+            raise InvalidData(
+                f'column "{column.name}" is NOT NULL, and {array.null_count} rows would be NULL'
+            )
+    ids = batch.column(batch.schema.get_field_index(ROW_ID))
+    arrays.append(pc.if_else(pc.less(ids, 0), pa.scalar(None, pa.int64()), ids))
+    return pa.record_batch(arrays, schema=arrow_schema(columns, row_ids=True))

@@ -1,0 +1,89 @@
+"""The local engine: a DuckDB in memory that reads what plans name. One for each lake, used by any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from forklake.data.storage import Storage
+from forklake.engine.errors import translated
+from forklake.engine.remote import attach_storage
+from forklake.engine.verify import Verifier
+from forklake.model.types import DataType, to_sql
+from forklake.scan.plan import ScanPlan
+
+BATCH_ROWS = 122_880
+"""How many rows a batch of a stream has at most."""
+
+# Moments are shown in UTC wherever the process runs, and what Arrow has a type for keeps it.
+_SETTINGS = ("SET TimeZone = 'UTC'", "SET arrow_lossless_conversion = true")
+
+
+class Engine:
+    """Runs queries over the files of a lake."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Nothing is opened yet."""
+        self.storage = storage
+        self._verifier = Verifier(storage)
+        self._database: duckdb.DuckDBPyConnection | None = None
+        self._opening = threading.Lock()
+
+    @contextmanager
+    def connection(
+        self, tables: Mapping[str, pa.Table], plan: ScanPlan | None
+    ) -> Generator[duckdb.DuckDBPyConnection]:
+        """A connection of one's own that knows some Arrow tables; errors become ours and name the file."""
+        if plan is not None:
+            self._verifier.check(plan)
+        cursor = self._open().cursor()
+        try:
+            with translated(self.storage, plan):
+                prepare(cursor)
+                for name, table in tables.items():
+                    cursor.register(name, table)
+                yield cursor
+        finally:
+            cursor.close()
+
+    def table(self, sql: str, tables: Mapping[str, pa.Table], plan: ScanPlan | None = None) -> pa.Table:
+        """The whole result."""
+        with self.connection(tables, plan) as cursor:
+            return cursor.execute(sql).to_arrow_table(BATCH_ROWS)
+
+    def stream(
+        self, sql: str, tables: Mapping[str, pa.Table], plan: ScanPlan | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The result batch by batch, computed as it is read."""
+        with self.connection(tables, plan) as cursor:
+            yield from cursor.execute(sql).to_arrow_reader(BATCH_ROWS)
+
+    def evaluate(self, expression: str, type: DataType, rows: int) -> pa.Array:
+        """An expression that needs no row, such as `now()` or `uuid()`, for a number of rows."""
+        sql = f"SELECT CAST(({expression}) AS {to_sql(type)}) AS v FROM range({int(rows)})"
+        column = self.table(sql, {}).column("v").combine_chunks()
+        return column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        with self._opening:
+            database, self._database = self._database, None
+        if database is not None:
+            database.close()
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        with self._opening:
+            if self._database is None:
+                self._database = duckdb.connect(":memory:")
+                attach_storage(self._database, self.storage)
+            return self._database
+
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make a connection show values as the engine does."""
+    for setting in _SETTINGS:
+        connection.execute(setting)

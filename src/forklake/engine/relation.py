@@ -1,0 +1,281 @@
+"""A scan plan as a DuckDB query: files by field id, without what was deleted, and rows that came along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from forklake.data.conform import conform
+from forklake.data.deletes import positions_of
+from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
+from forklake.data.storage import Storage
+from forklake.engine.remote import literal
+from forklake.engine.shapes import by_field_id, by_mapping, hive_values
+from forklake.engine.text import Shape, reshaped, text
+from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
+from forklake.model.kernels import pc
+from forklake.model.names import quoted
+from forklake.model.types import to_sql
+from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows
+
+ROW_ID, SNAPSHOT, PLACE, POSITION = (
+    "forklake_row_id",
+    "forklake_snapshot",
+    "forklake_place",
+    "forklake_position",
+)
+"""Columns that a relation may have beside those of the table; no user's column begins like this in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A query, the Arrow tables that it names, and the files and rows that it numbers as places."""
+
+    sql: str
+    tables: Mapping[str, pa.Table]
+    places: tuple[ScanFile | ScanRows, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a relation shall show of each row."""
+
+    columns: Columns
+    row_id: bool = False
+    snapshot: bool = False
+    place: bool = False
+
+
+@dataclass(slots=True)
+class _Group:
+    """Files that are read by one call: their columns have the same shape."""
+
+    key: object
+    shapes: tuple[Shape, ...]
+    files: list[ScanFile] = field(default_factory=list[ScanFile])
+    by_name: bool = False
+    partition_columns: tuple[ColumnId, ...] = ()
+
+
+def relation(plan: ScanPlan, storage: Storage, wanted: Wanted) -> Relation:
+    """The rows of a plan, not filtered by its predicate yet."""
+    parts: list[str] = []
+    tables: dict[str, pa.Table] = {}
+    places: list[ScanFile | ScanRows] = []
+    for group in _groups(plan, storage, wanted.columns):
+        for files, deleted in _by_deletes(group.files, storage):
+            first = len(places)
+            places += files
+            parts.append(_read(group, files, deleted, first, storage, wanted, tables))
+    if plan.rows:
+        name = "forklake_rows"
+        tables[name] = _rows(plan.rows, len(places), wanted)
+        places += plan.rows
+        parts.append(_from_arrow(name, wanted))
+    if not parts:
+        parts.append(_nothing(wanted))
+    return Relation("\nUNION ALL\n".join(parts), tables, tuple(places))
+
+
+def _groups(plan: ScanPlan, storage: Storage, columns: Columns) -> list[_Group]:
+    groups: dict[object, _Group] = {}
+    for file in plan.files:
+        mapping_id = file.file.mapping_id
+        if mapping_id is not None:
+            key: object = ("mapping", mapping_id)
+            if key not in groups:
+                mapping = plan.mappings[mapping_id]
+                outside = tuple(name.column_id for name in mapping.names if name.is_partition)
+                groups[key] = _Group(key, by_mapping(mapping, columns), [], True, outside)
+        elif plan.has_old_names and any(column.children for column in columns):
+            shapes = by_field_id(storage, file.file, columns)
+            key = tuple(_names(shapes))
+            groups.setdefault(key, _Group(key, shapes))
+        else:
+            key = None
+            groups.setdefault(key, _Group(key, tuple(_plain(column) for column in columns)))
+        groups[key].files.append(file)
+    return list(groups.values())
+
+
+def _names(shapes: Sequence[Shape]) -> Iterator[object]:
+    for shape in shapes:
+        yield (shape.column.id, shape.name, *_names(shape.children))
+
+
+def _plain(column: Column) -> Shape:
+    return Shape(column, column.name, tuple(_plain(child) for child in column.children))
+
+
+def _by_deletes(
+    files: Sequence[ScanFile], storage: Storage
+) -> Iterator[tuple[list[ScanFile], list[Positions] | None]]:
+    """Only files that lost rows pay for it."""
+    whole = [file for file in files if file.deleted is None and file.file.deletes is None]
+    if whole:
+        yield whole, None
+    holed = [file for file in files if file.deleted is not None or file.file.deletes is not None]
+    if holed:
+        yield holed, [_deleted(file, storage) for file in holed]
+
+
+def _deleted(file: ScanFile, storage: Storage) -> Positions:
+    parts = [] if file.deleted is None else [file.deleted]
+    if file.file.deletes is not None:
+        parts.append(positions_of(storage, file.file.deletes))
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts).sort()
+
+
+def _read(
+    group: _Group,
+    files: Sequence[ScanFile],
+    deleted: Sequence[Positions] | None,
+    first: int,
+    storage: Storage,
+    wanted: Wanted,
+    tables: dict[str, pa.Table],
+) -> str:
+    addresses = [literal(storage.address(file.file.path, file.file.path_is_relative)) for file in files]
+    listed = "[" + ", ".join(map(text, addresses)) + "]"
+    source = f"read_parquet({listed}, hive_partitioning = false{_schema(group, wanted)})"
+    about = _about(files, group, wanted)
+    selected = [_column(shape, group) for shape in group.shapes]
+    selected += _extras(group, first, wanted)
+    joins = ""
+    if about is not None:
+        name = f"forklake_files_{first}"
+        tables[name] = about
+        joins = f" JOIN {name} AS a ON a.place = f.file_index"
+    where = ""
+    if deleted is not None:
+        where = _not_deleted(deleted, first, tables)
+    return f"SELECT {', '.join(selected)} FROM {source} AS f{joins}{where}"
+
+
+def _not_deleted(deleted: Sequence[Positions], first: int, tables: dict[str, pa.Table]) -> str:
+    name = f"forklake_deleted_{first}"
+    places = pa.concat_arrays([pa.repeat(pa.scalar(at, pa.int64()), len(d)) for at, d in enumerate(deleted)])
+    tables[name] = pa.table({"place": places, "position": pa.concat_arrays(list(deleted))})
+    return f" ANTI JOIN {name} AS d ON d.place = f.file_index AND d.position = f.file_row_number"
+
+
+def _schema(group: _Group, wanted: Wanted) -> str:
+    """Columns are named by their ids here, so that none can meet a name that the reader itself uses."""
+    if group.by_name:
+        return ""
+    entries = [
+        _entry(shape.column.id, to_sql(shape.type()), shape.column.initial_default) for shape in group.shapes
+    ]
+    if wanted.row_id:
+        entries.append(_entry(ROW_ID_COLUMN, "BIGINT", None))
+    if wanted.snapshot:
+        entries.append(_entry(SNAPSHOT_ID_COLUMN, "BIGINT", None))
+    return f", schema = MAP {{{', '.join(entries)}}}"
+
+
+def _entry(column: int, type: str, default: str | None) -> str:
+    value = "NULL" if default is None else text(default)
+    return f"{column}: {{name: 'c{column}', type: {text(type)}, default_value: {value}}}"
+
+
+def _column(shape: Shape, group: _Group) -> str:
+    column = shape.column
+    type = to_sql(column.data_type)
+    if not group.by_name:
+        return f"{reshaped(f'f.c{column.id}', shape)} AS {quoted(column.name)}"
+    if column.id in group.partition_columns:
+        return f"CAST(a.c{column.id} AS {type}) AS {quoted(column.name)}"
+    if shape.name is None:
+        value = "NULL" if column.initial_default is None else text(column.initial_default)
+        return f"CAST({value} AS {type}) AS {quoted(column.name)}"
+    return f"CAST({reshaped(f'f.{quoted(shape.name)}', shape)} AS {type}) AS {quoted(column.name)}"
+
+
+def _extras(group: _Group, first: int, wanted: Wanted) -> Iterator[str]:
+    # Files without field ids carry neither.
+    if wanted.row_id:
+        embedded = "NULL" if group.by_name else f"f.c{ROW_ID_COLUMN}"
+        yield f"COALESCE({embedded}, a.row_id_start + f.file_row_number) AS {ROW_ID}"
+    if wanted.snapshot:
+        embedded = "NULL" if group.by_name else f"f.c{SNAPSHOT_ID_COLUMN}"
+        yield f"COALESCE({embedded}, a.begin) AS {SNAPSHOT}"
+    if wanted.place:
+        yield f"CAST(f.file_index + {first} AS BIGINT) AS {PLACE}"
+        yield f"f.file_row_number AS {POSITION}"
+
+
+def _about(files: Sequence[ScanFile], group: _Group, wanted: Wanted) -> pa.Table | None:
+    """What has to be known of each file, as a table to join with."""
+    if not (wanted.row_id or wanted.snapshot or group.partition_columns):
+        return None
+    columns: dict[str, pa.Array] = {
+        "place": pa.array(range(len(files)), pa.int64()),
+        "row_id_start": pa.array([file.file.row_id_start for file in files], pa.int64()),
+        "begin": pa.array([file.file.begin for file in files], pa.int64()),
+    }
+    names = {shape.column.id: shape.name or "" for shape in group.shapes}
+    values = [hive_values(file.file.path) for file in files]
+    for column in group.partition_columns:
+        if column in names:
+            columns[f"c{column}"] = pa.array([found.get(names[column]) for found in values], pa.string())
+    return pa.table(columns)
+
+
+def _rows(parts: Sequence[ScanRows], first: int, wanted: Wanted) -> pa.Table:
+    """Rows that are at hand, in the shape of the table, without those that were deleted."""
+    tables = [_with_extras(part, first + at, wanted) for at, part in enumerate(parts)]
+    return pa.concat_tables(tables)
+
+
+def _with_extras(part: ScanRows, place: int, wanted: Wanted) -> pa.Table:
+    rows = conform(part.rows, wanted.columns)
+    count = rows.num_rows
+    positions = pa.array(range(count), pa.int64())
+    start = pa.scalar(part.file.row_id_start, pa.int64())
+    row_ids = pc.add(positions, start)
+    if ROW_ID_NAME in rows.column_names:
+        row_ids = pc.coalesce(rows.column(ROW_ID_NAME), row_ids)
+    snapshots: pa.Array = pa.repeat(pa.scalar(part.file.begin, pa.int64()), count)
+    if SNAPSHOT_ID_NAME in rows.column_names:
+        snapshots = pc.coalesce(rows.column(SNAPSHOT_ID_NAME), snapshots)
+    arrays: dict[str, Callable[[], pa.Array]] = {
+        **{f"c{column.id}": _nth(rows, at) for at, column in enumerate(wanted.columns)},
+        ROW_ID: lambda: row_ids,
+        SNAPSHOT: lambda: snapshots,
+        PLACE: lambda: pa.repeat(pa.scalar(place, pa.int64()), count),
+        POSITION: lambda: positions,
+    }
+    table = pa.table({name: array() for name, array in arrays.items()})
+    if part.deleted is None:
+        return table
+    return table.filter(pc.invert(pc.is_in(positions, value_set=part.deleted)))
+
+
+def _nth(rows: pa.Table, place: int) -> Callable[[], pa.ChunkedArray]:
+    return lambda: rows.column(place)
+
+
+def _from_arrow(name: str, wanted: Wanted) -> str:
+    selected = [
+        f"CAST(c{column.id} AS {to_sql(column.data_type)}) AS {quoted(column.name)}"
+        for column in wanted.columns
+    ]
+    return f"SELECT {', '.join((*selected, *_extra_names(wanted)))} FROM {name}"
+
+
+def _nothing(wanted: Wanted) -> str:
+    selected = [
+        f"CAST(NULL AS {to_sql(column.data_type)}) AS {quoted(column.name)}" for column in wanted.columns
+    ]
+    selected += [f"CAST(NULL AS BIGINT) AS {name}" for name in _extra_names(wanted)]
+    return f"SELECT {', '.join(selected)} WHERE false"
+
+
+def _extra_names(wanted: Wanted) -> list[str]:
+    names = [ROW_ID] if wanted.row_id else []
+    names += [SNAPSHOT] if wanted.snapshot else []
+    return names + ([PLACE, POSITION] if wanted.place else [])

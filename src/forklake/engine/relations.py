@@ -1,0 +1,29 @@
+"""A scan inside somebody's own DuckDB connection."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import duckdb
+
+from forklake.engine.errors import translated
+from forklake.engine.local import Engine
+from forklake.engine.remote import attach_storage
+from forklake.engine.select import Selection, query
+from forklake.scan.plan import ScanPlan
+
+
+def to_relation(
+    connection: duckdb.DuckDBPyConnection, engine: Engine, plan: ScanPlan, selection: Selection
+) -> duckdb.DuckDBPyRelation:
+    """The rows of a plan as a relation; what it needs is registered under names that nobody else uses."""
+    found = query(engine, plan, selection)
+    unique = uuid4().hex
+    sql = found.sql
+    with translated(engine.storage, plan):
+        attach_storage(connection, engine.storage)
+        for name, table in found.tables.items():
+            own = f"{name}_{unique}"
+            sql = sql.replace(f" {name} AS ", f" {own} AS ").replace(f"FROM {name}", f"FROM {own}")
+            connection.register(own, table)
+        return connection.sql(sql)

@@ -1,0 +1,87 @@
+"""Reading rows: a plan, the columns to show and a limit, as one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from forklake.engine.local import Engine
+from forklake.engine.relation import ROW_ID, SNAPSHOT, Relation, Wanted, relation
+from forklake.engine.text import shown, shown_as
+from forklake.model.arrow import to_arrow
+from forklake.model.columns import Columns
+from forklake.model.names import quoted
+from forklake.scan.plan import ScanPlan
+
+ALIAS = "forklake_scan"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a reader wants to see."""
+
+    columns: Columns
+    row_id: bool = False
+    snapshot: bool = False
+    limit: int | None = None
+
+
+def query(engine: Engine, plan: ScanPlan, selection: Selection) -> Relation:
+    """The query that shows the rows of a plan, with everything that it needs."""
+    needed = plan.predicate.columns if plan.predicate is not None else frozenset[str]()
+    names = {column.name for column in selection.columns}
+    columns = (
+        *selection.columns,
+        *(column for column in plan.table.columns if column.name in needed - names),
+    )
+    source = relation(plan, engine.storage, Wanted(columns, selection.row_id, selection.snapshot))
+    selected = [
+        f"{shown(quoted(column.name), column.data_type)} AS {quoted(column.name)}"
+        for column in selection.columns
+    ]
+    selected += [f"{ROW_ID} AS row_id"] if selection.row_id else []
+    selected += [f"{SNAPSHOT} AS snapshot_id"] if selection.snapshot else []
+    sql = f"SELECT {', '.join(selected)} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
+    sql += "" if selection.limit is None else f" LIMIT {int(selection.limit)}"
+    return Relation(sql, source.tables, source.places)
+
+
+def where(plan: ScanPlan) -> str:
+    """The condition that rows of a plan still have to meet."""
+    return "" if plan.predicate is None else f" WHERE {plan.predicate.sql}"
+
+
+def result_schema(selection: Selection) -> pa.Schema:
+    """What a result looks like in Arrow."""
+    fields = [
+        pa.field(column.name, to_arrow(shown_as(column.data_type)), column.nullable)
+        for column in selection.columns
+    ]
+    fields += [pa.field("row_id", pa.int64())] if selection.row_id else []
+    fields += [pa.field("snapshot_id", pa.int64())] if selection.snapshot else []
+    return pa.schema(fields)
+
+
+def read_table(engine: Engine, plan: ScanPlan, selection: Selection) -> pa.Table:
+    """All rows."""
+    found = query(engine, plan, selection)
+    return engine.table(found.sql, found.tables, plan).cast(result_schema(selection))
+
+
+def read_batches(engine: Engine, plan: ScanPlan, selection: Selection) -> Iterator[pa.RecordBatch]:
+    """All rows, batch by batch."""
+    found = query(engine, plan, selection)
+    schema = result_schema(selection)
+    for batch in engine.stream(found.sql, found.tables, plan):
+        yield batch.cast(schema)
+
+
+def count_rows(engine: Engine, plan: ScanPlan) -> int:
+    """How many rows meet the condition of a plan."""
+    needed = plan.predicate.columns if plan.predicate is not None else frozenset[str]()
+    columns = tuple(column for column in plan.table.columns if column.name in needed)
+    source = relation(plan, engine.storage, Wanted(columns or plan.table.columns[:1]))
+    sql = f"SELECT count(*) AS n FROM ({source.sql}) AS {ALIAS}{where(plan)}"
+    return engine.table(sql, source.tables, plan).column("n")[0].as_py()

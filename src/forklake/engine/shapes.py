@@ -1,0 +1,79 @@
+"""What files call the columns of a table, where that is not what the table calls them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forklake.data.conform import id_of
+from forklake.data.partition import NULL_FOLDER
+from forklake.data.storage import Storage
+from forklake.engine.text import Shape
+from forklake.errors import StorageError
+from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.files import DataFile
+from forklake.model.ids import ColumnId
+from forklake.model.mapping import Mapping
+
+
+def by_field_id(storage: Storage, file: DataFile, columns: Columns) -> tuple[Shape, ...]:
+    """The names inside structs that one file has, from its footer."""
+    schema = _schema(storage, file.path, file.path_is_relative)
+    found = {id_of(field): field for field in schema}
+    return tuple(_by_id(column, found.get(column.id)) for column in columns)
+
+
+@lru_cache(4096)
+def _schema(storage: Storage, path: str, relative: bool) -> pa.Schema:
+    try:
+        with storage.open_input(path, relative) as stream:
+            return pq.read_schema(stream)
+    except pa.ArrowException as error:
+        raise StorageError(
+            f"{storage.address(path, relative)} cannot be read: {error}; restore it"
+        ) from error
+
+
+def _by_id(column: Column, field: pa.Field | None) -> Shape:
+    if field is None:
+        # The whole column is missing: its default has the shape of the table.
+        return Shape(column, column.name, tuple(_by_id(child, None) for child in column.children))
+    type = field.type
+    match column.type:
+        case "struct":
+            inside = {id_of(type.field(at)): type.field(at) for at in range(type.num_fields)}
+            children = tuple(
+                _by_id(child, inside[child.id]) if child.id in inside else Shape(child, None, ())
+                for child in column.children
+            )
+        case "list":
+            children = (_by_id(column.children[0], type.value_field),)
+        case "map":
+            children = (
+                _by_id(column.children[0], type.key_field),
+                _by_id(column.children[1], type.item_field),
+            )
+        case _:
+            children = ()
+    return Shape(column, field.name, children)
+
+
+def by_mapping(mapping: Mapping, columns: Columns) -> tuple[Shape, ...]:
+    """The names that imported files have."""
+    names = {entry.column_id: entry.source_name for entry in mapping.names}
+    return tuple(_by_name(column, names) for column in columns)
+
+
+def _by_name(column: Column, names: dict[ColumnId, str]) -> Shape:
+    inside = tuple(_by_name(child, names) for child in column.children)
+    return Shape(column, names.get(column.id), inside)
+
+
+def hive_values(path: str) -> dict[str, str | None]:
+    """The values that stand in the folders of a path: `region=eu/year=2024/`."""
+    folders = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
+    return {unquote(name): None if value == NULL_FOLDER else unquote(value) for name, _, value in folders}

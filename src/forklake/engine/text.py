@@ -1,0 +1,105 @@
+"""Pieces of DuckDB's SQL: names, literals, and values of nested types put into another shape. Pure."""
+
+from __future__ import annotations
+
+from forklake.model.entities import Column
+from forklake.model.names import quoted
+from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
+
+# What Arrow shows of a type that it does not have itself.
+_SHOWN: dict[str, DataType] = {
+    "int128": Decimal(38, 0),
+    "uint128": Decimal(38, 0),
+    "timetz": Scalar("time"),
+    "geometry": Scalar("blob"),
+}
+
+
+def text(value: str) -> str:
+    """A string literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def shown_as(type: DataType) -> DataType:
+    """The type that a result has in Arrow."""
+    match type:
+        case Scalar(name):
+            return _SHOWN.get(name, type)
+        case List(element):
+            return List(shown_as(element))
+        case Map(key, value):
+            return Map(shown_as(key), shown_as(value))
+        case Struct(fields):
+            return Struct(tuple((name, shown_as(field)) for name, field in fields))
+        case _:
+            return type
+
+
+def shown(expression: str, type: DataType) -> str:
+    """An expression as a result shows it."""
+    target = shown_as(type)
+    return expression if target == type else f"CAST({expression} AS {to_sql(target)})"
+
+
+class Shape:
+    """A column of a file, where fields inside structs have names of their own."""
+
+    __slots__ = ("children", "column", "name")
+
+    def __init__(self, column: Column, name: str | None, children: tuple[Shape, ...] = ()) -> None:
+        """A field without a name is not in the file."""
+        self.column = column
+        self.name = name
+        self.children = children
+
+    @property
+    def is_same(self) -> bool:
+        """Whether names inside are those of the table."""
+        inside = self.children if self.column.type == "struct" else ()
+        named = all(child.name == child.column.name for child in inside)
+        return named and all(child.is_same for child in self.children)
+
+    def type(self) -> DataType:
+        """The type of the column, with the names of the file, and without what is not there."""
+        children = self.children
+        match self.column.type:
+            case "list":
+                return List(children[0].type())
+            case "map":
+                return Map(children[0].type(), children[1].type())
+            case "struct":
+                return Struct(tuple((c.name, c.type()) for c in children if c.name is not None))
+            case _:
+                return self.column.data_type
+
+
+def reshaped(expression: str, shape: Shape, depth: int = 0) -> str:
+    """An expression over values as a file has them, in the shape of the table."""
+    if shape.is_same:
+        return expression
+    column = shape.column
+    variable = f"x{depth}"
+    match column.type:
+        case "struct":
+            fields = ", ".join(
+                f"{quoted(child.column.name)} := {_field(expression, child, depth)}"
+                for child in shape.children
+            )
+            return f"CASE WHEN {expression} IS NULL THEN NULL ELSE struct_pack({fields}) END"
+        case "list":
+            inner = reshaped(variable, shape.children[0], depth + 1)
+            return f"list_transform({expression}, lambda {variable}: {inner})"
+        case "map":
+            key = reshaped(f"{variable}.key", shape.children[0], depth + 1)
+            value = reshaped(f"{variable}.value", shape.children[1], depth + 1)
+            pair = f"struct_pack(k := {key}, v := {value})"
+            pairs = f"list_transform(map_entries({expression}), lambda {variable}: {pair})"
+            return f"CASE WHEN {expression} IS NULL THEN NULL ELSE map_from_entries({pairs}) END"
+        case _:
+            return expression
+
+
+def _field(expression: str, child: Shape, depth: int) -> str:
+    if child.name is None:
+        return f"CAST(NULL AS {to_sql(child.column.data_type)})"
+    return reshaped(f"struct_extract({expression}, {text(child.name)})", child, depth)

@@ -1,0 +1,49 @@
+"""Whether files are still those that were committed, before anything is read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from forklake.data.storage import Storage
+from forklake.errors import StorageError
+from forklake.model.files import DataFile, DeleteFile
+from forklake.scan.plan import ScanPlan
+
+_THREADS = 16
+
+
+class Verifier:
+    """Remembers which files it has looked at: they are never written twice."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Nothing was looked at."""
+        self._storage = storage
+        self._known: set[tuple[str, int]] = set()
+
+    def check(self, plan: ScanPlan) -> None:
+        """Raise if a file of the plan is missing or has another size than it was committed with."""
+        fresh = [file for file in _files(plan) if (file.path, file.file_size_bytes) not in self._known]
+        if self._storage.is_local or len(fresh) < 2:
+            for file in fresh:
+                self._check(file)
+        else:
+            with ThreadPoolExecutor(_THREADS, "forklake-verify") as pool:
+                list(pool.map(self._check, fresh))
+
+    def _check(self, file: DataFile | DeleteFile) -> None:
+        size = self._storage.info(file.path, file.path_is_relative).size
+        if size != file.file_size_bytes:
+            address = self._storage.address(file.path, file.path_is_relative)
+            raise StorageError(
+                f"{address} has {size} bytes and had {file.file_size_bytes} when it was committed: "
+                "it was cut or overwritten, restore it"
+            )
+        self._known.add((file.path, file.file_size_bytes))
+
+
+def _files(plan: ScanPlan) -> Iterable[DataFile | DeleteFile]:
+    for scanned in plan.files:
+        yield scanned.file
+        if scanned.file.deletes is not None:
+            yield scanned.file.deletes

@@ -1,0 +1,150 @@
+"""A scan: what to read of a table, and the forms in which it can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from forklake.commit.draft import Draft
+from forklake.engine.bounds import bound
+from forklake.engine.relations import to_relation
+from forklake.engine.select import Selection, count_rows, read_batches, read_table, result_schema
+from forklake.errors import InvalidArgument, MissingDependency
+from forklake.model.columns import Columns, find
+from forklake.model.entities import Table
+from forklake.model.predicate import Predicate, parse_predicate
+from forklake.scan.plan import ScanPlan, plan_scan
+from forklake.workbench import Workbench
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
+
+    _draft: Draft
+    _table: Table
+    _workbench: Workbench
+    _selection: Selection
+    _predicate: Predicate | None
+
+    def plan(self) -> ScanPlan:
+        """The files that have to be read, and those that need not."""
+        return plan_scan(self._draft.source(self._table), self._predicate)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What the result looks like in Arrow."""
+        return result_schema(self._selection)
+
+    def count(self) -> int:
+        """How many rows there are; without a condition, the metadata know."""
+        limit = self._selection.limit
+        if self._predicate is None:
+            source = self._draft.source(self._table)
+            if source.uncommitted.is_empty:
+                counted = source.reader.totals().record_count if source.is_stored else 0
+            else:
+                plan = self.plan()
+                counted = sum(place.live_rows for place in (*plan.files, *plan.rows))
+        else:
+            counted = count_rows(self._workbench.engine, self.plan())
+        return counted if limit is None else min(counted, limit)
+
+    def min(self, column: str) -> Any:
+        """The lowest value of a column, NULLs aside; from the metadata where they know it exactly."""
+        return self._bound(column, highest=False)
+
+    def max(self, column: str) -> Any:
+        """The highest value of a column, NULLs aside; from the metadata where they know it exactly."""
+        return self._bound(column, highest=True)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        return read_table(self._workbench.engine, self.plan(), self._selection)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows batch by batch, as they are read: memory stays bounded."""
+        return read_batches(self._workbench.engine, self.plan(), self._selection)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream that Arrow's own tools take."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a pandas DataFrame."""
+        _package("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a polars DataFrame."""
+        return _package("polars").from_arrow(_plain(self.to_arrow()))
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of somebody's own DuckDB, which reads the files itself."""
+        return to_relation(connection, self._workbench.engine, self.plan(), self._selection)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for anything that takes Arrow streams."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _bound(self, name: str, *, highest: bool) -> Any:
+        column = find(self._table.columns, [name])
+        source = self._draft.source(self._table)
+        return bound(self._workbench.engine, source, self._predicate, column, highest=highest)
+
+
+def scan_of(
+    draft: Draft,
+    table: Table,
+    workbench: Workbench,
+    *,
+    where: str | None,
+    columns: Sequence[str] | None,
+    limit: object,
+    row_ids: bool,
+) -> Scan:
+    """A scan of a table as a draft shows it, checked."""
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise InvalidArgument(f"a limit is a whole number of rows, not {limit!r}")
+    predicate = None if where is None else parse_predicate(where, table.columns)
+    selection = Selection(_chosen(table, columns), row_id=row_ids, limit=limit)
+    result_schema(selection)
+    return Scan(draft, table, workbench, selection, predicate)
+
+
+def _chosen(table: Table, names: Sequence[str] | None) -> Columns:
+    if names is None:
+        return table.columns
+    if isinstance(names, str) or not names:
+        raise InvalidArgument("columns are given as a list of at least one name")
+    chosen = tuple(find(table.columns, [name]) for name in names)
+    if len({column.id for column in chosen}) < len(chosen):
+        raise InvalidArgument("a column is named twice")
+    return chosen
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingDependency(f"{name} is not installed: run pip install 'forklake[{name}]'") from error
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without Arrow's extension types, which polars does not know."""
+    fields = [
+        pa.field(field.name, field.type.storage_type, field.nullable)
+        if isinstance(field.type, pa.BaseExtensionType)
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

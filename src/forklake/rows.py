@@ -1,0 +1,214 @@
+"""The verbs that read and change the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from forklake.commit.draft import Draft
+from forklake.commit.output import TableOutput, output_for
+from forklake.data.conform import conform
+from forklake.data.intake import Rows, rows_of
+from forklake.engine.dml import Found, find_rows, updated_rows
+from forklake.errors import InvalidArgument, InvalidData
+from forklake.model.columns import Columns, find
+from forklake.model.entities import Table
+from forklake.model.files import WrittenFile
+from forklake.model.ids import TableId
+from forklake.model.predicate import parse_predicate
+from forklake.reading import Scan, scan_of
+from forklake.scan.plan import plan_scan
+from forklake.scope import Scope
+from forklake.store.read import Moment
+
+
+@dataclass(slots=True)
+class Arrived:
+    """Rows that were taken in once, whatever becomes of the transaction: few in memory, many in files."""
+
+    rows: pa.Table | None = None
+    files: list[WrittenFile] = field(default_factory=list[WrittenFile])
+
+    @property
+    def count(self) -> int:
+        """How many rows came."""
+        small = 0 if self.rows is None else self.rows.num_rows
+        return small + sum(file.record_count for file in self.files)
+
+    def stage(self, draft: Draft, table: Table) -> None:
+        """Make them rows of the table."""
+        staged = draft.staged(table)
+        self._check_required(table)
+        if self.rows is not None:
+            if staged.buffer is not None:
+                staged.buffer = conform(staged.buffer, table.columns)
+            staged.add_rows(conform(self.rows, table.columns))
+        for file in self.files:
+            staged.add_file(file)
+
+    def _check_required(self, table: Table) -> None:
+        """Somebody may have made a column NOT NULL since the rows came in."""
+        required = {column.id: column.name for column in table.columns if not column.nullable}
+        nulls = {
+            stats.column_id
+            for file in self.files
+            for stats in file.stats
+            if stats.null_count != 0 and stats.column_id in required
+        }
+        if self.rows is not None:
+            rows = conform(self.rows, table.columns)
+            nulls |= {c.id for at, c in enumerate(table.columns) if rows.column(at).null_count}
+        for column in nulls & required.keys():
+            raise InvalidData(f'column "{required[column]}" is NOT NULL, and there are rows where it is NULL')
+
+
+def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, output: TableOutput) -> Arrived:
+    """Keep a few rows in memory, and write more into files as they come."""
+    limit = output.options.data_inlining_row_limit
+    stream = iter(batches)
+    kept: list[pa.RecordBatch] = []
+    count = 0
+    for batch in stream:
+        kept.append(batch)
+        count += batch.num_rows
+        if count > limit:
+            rest = pa.RecordBatchReader.from_batches(schema, _chained(kept, stream))
+            return Arrived(None, output.write(rest))
+    return Arrived(pa.Table.from_batches(kept, schema)) if count else Arrived()
+
+
+def _chained(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from first
+    first.clear()
+    yield from rest
+
+
+class RowVerbs:
+    """Reading and changing rows; each verb takes effect where its scope says."""
+
+    _scope: Scope
+    _id: TableId
+
+    # ---- Reading ---
+
+    def scan(
+        self,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        at: Moment | None = None,
+        limit: int | None = None,
+        row_ids: bool = False,
+    ) -> Scan:
+        """Rows that meet a condition, given as SQL; `row_ids` shows the id of each row too."""
+        scope = self._scope if at is None else self._scope.at(at)
+        draft = scope.read()
+        return scan_of(
+            draft,
+            draft.table(self._id),
+            scope.workbench,
+            where=where,
+            columns=columns,
+            limit=limit,
+            row_ids=row_ids,
+        )
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.scan().count()
+
+    # ---- Writing ---
+
+    def append(self, data: Rows) -> int:
+        """Add rows: Arrow data, anything with an Arrow stream, a list of dicts. Returns how many."""
+        return self._write(data, lambda draft, table: None)
+
+    def overwrite(self, data: Rows, where: str | None = None) -> int:
+        """Replace all rows, or those that meet a condition, by others. Returns how many were added."""
+
+        def clear(draft: Draft, table: Table) -> None:
+            self._delete(draft, table, where)
+
+        return self._write(data, clear)
+
+    def delete(self, where: str | None = None) -> int:
+        """Delete the rows that meet a condition, or all. Returns how many there were."""
+        return self._scope.apply(lambda draft: self._delete(draft, draft.table(self._id), where))[0]
+
+    def update(self, assignments: Mapping[str, str], where: str | None = None) -> int:
+        """Give columns new values, computed from the old row by SQL. Returns how many rows changed."""
+        if not isinstance(assignments, Mapping) or not assignments:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument("an update names columns and their new values: {'price': 'price * 1.1'}")
+
+        def change(draft: Draft) -> int:
+            table = draft.table(self._id)
+            checked = _assignments(assignments, table.columns)
+            predicate = None if where is None else parse_predicate(where, table.columns)
+            plan = plan_scan(draft.source(table), predicate)
+            places, batches = updated_rows(self._scope.workbench.engine, plan, checked)
+            return self._replace(draft, table, batches, places.found)
+
+        return self._scope.apply(change)[0]
+
+    # ---- Details ---
+
+    def _write(self, data: Rows, before: Callable[[Draft, Table], None]) -> int:
+        """Take rows in once, then stage them as often as the change is tried."""
+        arrived: list[Arrived] = []
+        written: list[str] = []
+        workbench = self._scope.workbench
+
+        def change(draft: Draft) -> int:
+            table = draft.table(self._id)
+            if not arrived:
+                output = output_for(draft, table, workbench.storage, workbench.options, written)
+                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
+                arrived.append(take_in(reader, reader.schema, output))
+            before(draft, table)
+            arrived[0].stage(draft, table)
+            return arrived[0].count
+
+        return self._scope.apply(change, written=written)[0]
+
+    def _delete(self, draft: Draft, table: Table, where: str | None) -> int:
+        staged = draft.staged(table)
+        if where is None:
+            plan = plan_scan(draft.source(table))
+            places = (*plan.files, *plan.rows)
+            for place in places:
+                staged.retire(place)
+            return sum(place.live_rows for place in places)
+        plan = plan_scan(draft.source(table), parse_predicate(where, table.columns))
+        return staged.delete(find_rows(self._scope.workbench.engine, plan))
+
+    def _replace(
+        self,
+        draft: Draft,
+        table: Table,
+        batches: Iterator[pa.RecordBatch],
+        found: Callable[[], Found],
+    ) -> int:
+        """Write rows that take the place of others, with the ids that these had."""
+        workbench = self._scope.workbench
+        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        first = next(batches, None)
+        if first is None:
+            return 0
+        arrived = take_in(_chained([first], batches), first.schema, output)
+        # Rows of the transaction itself are among those that go: they leave before the new ones come.
+        draft.staged(table).delete(found())
+        arrived.stage(draft, table)
+        return arrived.count
+
+
+def _assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[str, str]:
+    checked: dict[str, str] = {}
+    for name, expression in assignments.items():
+        column = find(columns, [name])
+        if column.name in checked:
+            raise InvalidArgument(f'column "{column.name}" gets two values')
+        checked[column.name] = parse_predicate(expression, columns).sql
+    return checked

@@ -1,0 +1,256 @@
+"""From a table, a snapshot and a predicate to the files to be read. Engines only execute the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from forklake.data.conform import initial_of
+from forklake.data.inlined import decode
+from forklake.data.summary import summary
+from forklake.model.entities import Column, Table
+from forklake.model.files import ColumnStats, DataFile, FileFacts
+from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
+from forklake.model.layout import Partitioning
+from forklake.model.mapping import Mapping as NameMapping
+from forklake.model.predicate import Predicate
+from forklake.model.tree import Node, columns_of, is_one_range, ranges
+from forklake.scan.partitions import point, skip_partition
+from forklake.scan.prune import skip_reason
+from forklake.store.files import FileReader
+
+Positions: TypeAlias = pa.Array
+"""Places of rows in a file, counted from 0, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFile:
+    """A Parquet file to read, and what to leave out of it."""
+
+    file: DataFile
+    deleted: Positions | None = None
+    """Rows that are gone beside those that the delete file names."""
+
+    @property
+    def path(self) -> str:
+        """Where the file is, relative to the data path of the lake or not."""
+        return self.file.path
+
+    @property
+    def live_rows(self) -> int:
+        """How many rows are there."""
+        named = 0 if self.file.deletes is None else self.file.deletes.delete_count
+        return self.file.record_count - named - (0 if self.deleted is None else len(self.deleted))
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRows:
+    """Rows that came with the plan: they live in the metadata database, or in a transaction."""
+
+    file: DataFile
+    rows: pa.Table
+    """By field id, as they were written; columns may have changed since."""
+    deleted: Positions | None = None
+
+    @property
+    def live_rows(self) -> int:
+        """How many rows are there."""
+        return self.file.record_count - (0 if self.deleted is None else len(self.deleted))
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """A file that need not be read, and why."""
+
+    path: str
+    record_count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """What a transaction has done to the rows of a table so far."""
+
+    files: tuple[ScanFile, ...] = ()
+    rows: tuple[ScanRows, ...] = ()
+    retired: frozenset[DataFileId] = frozenset()
+    deleted: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    mappings: Mapping[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was done."""
+        return not (self.files or self.rows or self.retired or self.deleted)
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """All that an engine has to know to read a table."""
+
+    table: Table
+    at: SnapshotId
+    files: tuple[ScanFile, ...]
+    rows: tuple[ScanRows, ...] = ()
+    predicate: Predicate | None = None
+    """What every row still has to be checked against."""
+    mappings: Mapping[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
+    has_old_names: bool = False
+    """Whether files may know fields inside structs by other names than the table does now."""
+    find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def pruned(self) -> tuple[Pruned, ...]:
+        """The files that need not be read; looked up when first asked for."""
+        return self.find_pruned()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table as a scan finds it: its definition, its files, and when its columns appeared."""
+
+    table: Table
+    reader: FileReader
+    begins: Mapping[ColumnId, SnapshotId]
+    """When each column first appeared; a file that is older does not have it."""
+    partitionings: Mapping[int, Partitioning]
+    """Every partitioning that files may have been written under."""
+    current: Partitioning | None
+    has_old_names: bool = False
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    is_stored: bool = True
+    """False for a table that a transaction has just made: the database knows nothing of it."""
+
+
+def plan_scan(source: Source, predicate: Predicate | None = None) -> ScanPlan:
+    """The files and rows that may hold what is looked for."""
+    files = _candidates(source, predicate) if source.is_stored else []
+    if predicate is not None and files and not _is_settled(source, predicate):
+        files = _kept(source, predicate.tree, files)[0]
+    return _finished(source, predicate, files)
+
+
+def plan_files(source: Source, files: Sequence[DataFile]) -> ScanPlan:
+    """A plan that reads some files only, and all rows that came with it."""
+    return _finished(source, None, list(files))
+
+
+def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]) -> ScanPlan:
+    reader, uncommitted = source.reader, source.uncommitted
+    inlined = reader.inlined_files() if source.is_stored else []
+    gone = uncommitted.retired
+    files = [file for file in files if file.id not in gone]
+    inlined = [(file, text) for file, text in inlined if file.id not in gone]
+    files = reader.with_deletes(files)
+    deleted = _deleted(source, [*files, *(file for file, _ in inlined)])
+    stored = [ScanFile(file, deleted.get(file.id)) for file in files]
+    rows = [ScanRows(file, decode(text), deleted.get(file.id)) for file, text in inlined]
+    mapped = any(file.mapping_id is not None for file in files)
+    mappings = {**(reader.mappings() if mapped else {}), **uncommitted.mappings}
+    return ScanPlan(
+        source.table,
+        reader.at,
+        (*stored, *uncommitted.files),
+        (*rows, *uncommitted.rows),
+        predicate,
+        mappings,
+        source.has_old_names,
+        lambda: () if predicate is None or not source.is_stored else _pruned(source, predicate),
+    )
+
+
+def _deleted(source: Source, files: Sequence[DataFile]) -> dict[DataFileId, Positions]:
+    found = source.reader.inlined_deletes(files)
+    deleted = {file: pa.array(positions, pa.int64()) for file, positions in found.items()}
+    for file, positions in source.uncommitted.deleted.items():
+        deleted[file] = pa.concat_arrays([deleted[file], positions]).sort() if file in deleted else positions
+    return deleted
+
+
+def _candidates(source: Source, predicate: Predicate | None) -> list[DataFile]:
+    """Files that may match, found through whichever index leaves the fewest."""
+    reader = source.reader
+    if predicate is None:
+        return reader.files()
+    if source.current is not None:
+        for place, partition_field in enumerate(source.current.fields):
+            value = point(predicate.tree, partition_field, source.table.columns)
+            if partition_field.transform.startswith("bucket") and value is not None:
+                return reader.files_by_partition(source.current.id, place, value)
+    hulls = ranges(predicate.tree)
+    if not hulls:
+        return reader.files()
+    hull = hulls[0]
+    files = reader.files_by_key(hull.column_id, hull.low, hull.high)
+    since = _younger_than_table(source, hull.column_id)
+    if since is not None:
+        known = {file.id for file in files}
+        files += [file for file in reader.files_before(since) if file.id not in known]
+    return files
+
+
+def _younger_than_table(source: Source, column: ColumnId) -> SnapshotId | None:
+    """When a column was added, if there may be files that are older."""
+    begin = source.begins.get(column)
+    return None if begin is None or begin == min(source.begins.values()) else begin
+
+
+def _is_settled(source: Source, predicate: Predicate) -> bool:
+    """Whether the index has said all that statistics can say."""
+    if not is_one_range(predicate.tree):
+        return False
+    (column,) = columns_of(predicate.tree)
+    by_key = source.current is None or not any(
+        part.column_id == column and part.transform.startswith("bucket") for part in source.current.fields
+    )
+    return by_key and _younger_than_table(source, column) is None
+
+
+def _kept(
+    source: Source, tree: Node, files: Sequence[DataFile]
+) -> tuple[list[DataFile], list[tuple[DataFile, str]]]:
+    """The files that may match, and the others with the reason why they do not."""
+    columns = columns_of(tree)
+    stats = source.reader.stats(files, columns)
+    partitioned = any(file.partition_id is not None for file in files)
+    values = source.reader.partition_values(files) if partitioned else {}
+    kept: list[DataFile] = []
+    skipped: list[tuple[DataFile, str]] = []
+    for file in files:
+        known = _with_defaults(source, file, stats.get(file.id, {}), columns)
+        facts = FileFacts(file.record_count, known, file.partition_id, values.get(file.id, ()))
+        reason = skip_reason(tree, facts)
+        partitioning = None if file.partition_id is None else source.partitionings.get(file.partition_id)
+        if reason is None and partitioning is not None:
+            reason = skip_partition(tree, partitioning, facts.partition_values, source.table.columns)
+        if reason is None:
+            kept.append(file)
+        else:
+            skipped.append((file, reason))
+    return kept, skipped
+
+
+def _with_defaults(
+    source: Source, file: DataFile, stats: dict[ColumnId, ColumnStats], columns: frozenset[ColumnId]
+) -> dict[ColumnId, ColumnStats]:
+    """What is known of a file, with the columns that were added after it was written."""
+    missing = [c for c in columns if c not in stats and file.begin < source.begins.get(c, file.begin)]
+    if not missing:
+        return stats
+    added = {column.id: column for column in source.table.columns if column.id in missing}
+    return {**stats, **{key: _constant(column, file.record_count) for key, column in added.items()}}
+
+
+def _constant(column: Column, rows: int) -> ColumnStats:
+    """What is known of a column that a file lacks: every row has its initial default."""
+    one = summary(column.id, column.data_type, initial_of(column, 1))
+    return replace(one, value_count=rows, null_count=rows * (one.null_count or 0))
+
+
+def _pruned(source: Source, predicate: Predicate) -> tuple[Pruned, ...]:
+    files = [file for file in source.reader.files() if file.id not in source.uncommitted.retired]
+    _, skipped = _kept(source, predicate.tree, files)
+    return tuple(Pruned(file.path, file.record_count, reason) for file, reason in skipped)

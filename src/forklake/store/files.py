@@ -1,0 +1,218 @@
+"""Rows → files: what a table of a catalog consists of at one snapshot, and what is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from forklake.model.files import ColumnStats, DataFile, DeleteFile
+from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, MappingId, SnapshotId, TableId
+from forklake.model.mapping import MappedName
+from forklake.model.mapping import Mapping as NameMapping
+from forklake.store.backend import Database, Row, Session
+
+MOST_NAMED = 2000
+"""Up to how many files are named one by one in a query; beyond, it reads those of the whole table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a table amounts to."""
+
+    files: int
+    record_count: int
+    """Rows that are there: those that were deleted do not count."""
+    file_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """The files of one table, as a catalog sees them at a snapshot."""
+
+    database: Database
+    catalog: CatalogId
+    table: TableId
+    at: SnapshotId
+
+    def files(self) -> list[DataFile]:
+        """Every Parquet file."""
+        return [_file(row) for row in self._rows("files")]
+
+    def files_by_key(self, column: ColumnId, low: str, high: str) -> list[DataFile]:
+        """The Parquet files that have statistics of a column, and may hold a value between two keys."""
+        return [_file(row) for row in self._rows("files_by_key", column=column, low=low, high=high)]
+
+    def files_before(self, since: SnapshotId) -> list[DataFile]:
+        """The Parquet files that are older than a snapshot."""
+        return [_file(row) for row in self._rows("files_before", since=since)]
+
+    def files_by_partition(self, partition: int, place: int, value: str) -> list[DataFile]:
+        """The Parquet files of one partition, and all that were written under another partitioning."""
+        inside = self._rows("files_by_partition", partition=partition, place=place, value=value)
+        outside = self._rows("files_outside_partitioning", partition=partition)
+        return [_file(row) for row in (*inside, *outside)]
+
+    def files_with_row(self, row: int) -> list[DataFile]:
+        """The Parquet files that count a row id among those that were given to them."""
+        return [_file(found) for found in self._rows("files_with_row", row=row)]
+
+    def inlined_files(self) -> list[tuple[DataFile, str]]:
+        """The files whose rows live in the database, each with its content."""
+        return [(replace(_file(row[:-1]), inlined=True), row[-1]) for row in self._rows("inlined_files")]
+
+    def with_deletes(self, files: Sequence[DataFile]) -> list[DataFile]:
+        """The files, each with the delete file that applies to it."""
+        found = {row[0]: _delete_file(row) for row in self._of("delete_files", files)}
+        return (
+            [replace(file, deletes=found[file.id]) if file.id in found else file for file in files]
+            if found
+            else list(files)
+        )
+
+    def inlined_deletes(self, files: Sequence[DataFile]) -> dict[DataFileId, list[int]]:
+        """The positions that were deleted inline from files that have their delete files with them."""
+        since = {file.id: 0 if file.deletes is None else file.deletes.begin for file in files}
+        deleted: dict[DataFileId, list[int]] = {}
+        for file, position, begin in self._of("inlined_deletes", files):
+            if begin > since.get(file, begin):
+                deleted.setdefault(file, []).append(position)
+        return deleted
+
+    def has_deletes(self) -> bool:
+        """Whether any row of the table was deleted and is still in a file."""
+        return bool(self._rows("delete_files") or self._rows("inlined_deletes"))
+
+    def stats(
+        self, files: Iterable[DataFile], columns: Iterable[ColumnId]
+    ) -> dict[DataFileId, dict[ColumnId, ColumnStats]]:
+        """What is known of some columns in some files."""
+        found: dict[DataFileId, dict[ColumnId, ColumnStats]] = {}
+        rows = self.database.rows(
+            "stats_of_files",
+            catalog=self.catalog,
+            files=_ids(file.id for file in files),
+            columns=_ids(columns),
+        )
+        for file, *values in rows:
+            stats = _stats(values)
+            found.setdefault(file, {})[stats.column_id] = stats
+        return found
+
+    def partition_values(self, files: Iterable[DataFile]) -> dict[DataFileId, tuple[str | None, ...]]:
+        """The partition values of some files."""
+        found: dict[DataFileId, tuple[str | None, ...]] = {}
+        rows = self.database.rows(
+            "partitions_of_files", catalog=self.catalog, files=_ids(file.id for file in files)
+        )
+        for file, _, value in rows:
+            found[file] = (*found.get(file, ()), value)
+        return found
+
+    def bounds(self, column: ColumnId) -> list[tuple[SnapshotId, ColumnStats | None]]:
+        """What is known of a column in every Parquet file, and when that file began."""
+        return [
+            (
+                begin,
+                None
+                if count is None
+                else ColumnStats(
+                    column, count, nulls, low, high, low_key, high_key, None if nan is None else bool(nan)
+                ),
+            )
+            for low_key, low, high_key, high, nulls, count, nan, begin in self._rows("bounds", column=column)
+        ]
+
+    def totals(self) -> Totals:
+        """How many files, rows and bytes there are."""
+        return totals_of(self.database, self.catalog, self.table, self.at)
+
+    def mappings(self) -> dict[MappingId, NameMapping]:
+        """The names that imported files have for the columns."""
+        names: dict[MappingId, list[MappedName]] = {}
+        kinds: dict[MappingId, str] = {}
+        rows = self.database.rows("mappings", catalog=self.catalog, table=self.table)
+        for mapping, kind, _, source, target, parent, is_partition in rows:
+            kinds[mapping] = kind
+            names.setdefault(mapping, []).append(MappedName(target, source, parent, bool(is_partition)))
+        return {key: NameMapping(key, tuple(found), kinds[key]) for key, found in names.items()}
+
+    def _of(self, statement: str, files: Sequence[DataFile]) -> list[Row]:
+        """Rows about these files, or about all files of the table if these are many."""
+        if not files:
+            return []
+        if len(files) > MOST_NAMED:
+            return self._rows(statement)
+        return self._rows(f"{statement}_of", files=_ids(file.id for file in files))
+
+    def _rows(self, statement: str, **params: object) -> list[Row]:
+        return self.database.rows(statement, catalog=self.catalog, table=self.table, at=self.at, **params)
+
+
+def totals_of(reader: Database | Session, catalog: CatalogId, table: TableId, at: SnapshotId) -> Totals:
+    """How many files, rows and bytes a table has at a snapshot."""
+    found = reader.rows("totals", catalog=catalog, table=table, at=at)
+    files, records, size, deleted, inlined = found[0]
+    return Totals(files, int(records) - int(deleted) - int(inlined), int(size))
+
+
+def _ids(numbers: Iterable[int]) -> str:
+    return json.dumps(list(numbers))
+
+
+def _file(row: Sequence[Any]) -> DataFile:
+    file, source, begin, path, relative, records, size, footer, row_ids, partition, mapping, newest = row
+    return DataFile(
+        DataFileId(file),
+        CatalogId(source),
+        SnapshotId(begin),
+        path,
+        bool(relative),
+        records,
+        size,
+        footer,
+        row_ids,
+        partition,
+        mapping,
+        newest,
+    )
+
+
+def _delete_file(row: Sequence[Any]) -> DeleteFile:
+    data_file, file, source, begin, path, relative, count, size, footer = row
+    return DeleteFile(
+        DeleteFileId(file),
+        CatalogId(source),
+        SnapshotId(begin),
+        DataFileId(data_file),
+        path,
+        bool(relative),
+        count,
+        size,
+        footer,
+    )
+
+
+def _stats(values: Sequence[Any]) -> ColumnStats:
+    column, count, nulls, low, high, low_key, high_key, nan, distinct, size = values
+    known_nan = None if nan is None else bool(nan)
+    return ColumnStats(
+        ColumnId(column), count, nulls, low, high, low_key, high_key, known_nan, distinct, size
+    )
+
+
+def stats_row(stats: ColumnStats) -> Mapping[str, Any]:
+    """What is known of a column, as it is stored."""
+    return {
+        "column_id": stats.column_id,
+        "column_size_bytes": stats.size_bytes,
+        "value_count": stats.value_count,
+        "null_count": stats.null_count,
+        "min_value": stats.min_value,
+        "max_value": stats.max_value,
+        "contains_nan": stats.contains_nan,
+        "distinct_count": stats.distinct_count,
+        "min_key": stats.min_key,
+        "max_key": stats.max_key,
+    }
