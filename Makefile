@@ -5,7 +5,7 @@
 #   FORKLAKE_VENV=/some/folder  keep the environment elsewhere
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint format lock clean bench-commit
+.PHONY: help demo test soak lint format lock clean bench-commit bench-data
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -44,7 +44,10 @@ format: ## Rewrite the code in the common style
 bench-commit: ## Measure commits against the stock DuckLake client
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.commit $(ARGS)
 
-# Versions in demo.txt follow test.txt, so that both fit into one environment.
+bench-data: ## Measure rows: append, read, plan, small inserts (ARGS=--quick for a short one)
+	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.data $(ARGS)
+
+# Versions in the others follow test.txt, so that all fit into one environment.
 lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade for newer ones)
 	$(call in_venv,lock) \
 	  compile() { \
@@ -53,7 +56,8 @@ lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade
 	  } && \
 	  compile --group lock -o requirements/lock.txt && \
 	  compile pyproject.toml --extra postgres-server --group dev -o requirements/test.txt && \
-	  compile pyproject.toml --extra postgres-server --group build -c requirements/test.txt -o requirements/demo.txt
+	  compile pyproject.toml --extra postgres-server --group build -c requirements/test.txt -o requirements/demo.txt && \
+	  compile pyproject.toml --extra postgres-server --group bench -c requirements/test.txt -o requirements/bench.txt
 
 clean: ## Remove the environment and all caches
 	@sh scripts/bootstrap.sh clean

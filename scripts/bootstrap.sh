@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes the virtual environment that the Makefile's targets run in, and prints its path.
 #
-#   bootstrap.sh demo|test   install requirements/<profile>.txt and the project
-#   bootstrap.sh lock        install only what `make lock` needs
-#   bootstrap.sh clean       remove the environment
+#   bootstrap.sh demo|test|bench   install requirements/<profile>.txt and the project
+#   bootstrap.sh lock              install only what `make lock` needs
+#   bootstrap.sh clean             remove the environment
 #
 # PYTHON names the interpreter, FORKLAKE_VENV the folder (default: .venv in the repository).
 # When nothing has changed since the last run, it does nothing and needs no network.
@@ -90,7 +90,7 @@ is_usable() {
 create_venv() {
     # Everything goes but the file that holds the lock.
     find "$venv" -mindepth 1 -maxdepth 1 ! -name .forklake -exec rm -rf {} +
-    rm -f "$state/home" "$state/demo" "$state/test" "$state/lock"
+    rm -f "$state/home" "$state/demo" "$state/test" "$state/bench" "$state/lock"
     if "$python" -c 'import ensurepip, venv; ensurepip.version()' 2>/dev/null; then
         "$python" -m venv "$venv"
     elif "$python" -c 'import venv' 2>/dev/null && "$python" -m pip --python "$(command -v "$python")" --version >/dev/null 2>&1; then
@@ -151,8 +151,8 @@ os.execvp("sh", ["sh", *sys.argv[2:]])
 profile=${1:-}
 locked=${2:-}
 case $profile in
-    demo | test | lock | clean) ;;
-    *) die "usage: bootstrap.sh demo|test|lock|clean" ;;
+    demo | test | bench | lock | clean) ;;
+    *) die "usage: bootstrap.sh demo|test|bench|lock|clean" ;;
 esac
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
@@ -177,7 +177,11 @@ if ! is_ready; then
     touch "$state/unfinished"
     install_profile
     stamp "$profile"
-    if [ "$profile" = test ]; then stamp demo; fi # It has all of it.
+    # What is larger has all of the smaller.
+    case $profile in
+        bench) stamp test && stamp demo ;;
+        test) stamp demo ;;
+    esac
     rm -f "$state/unfinished"
 fi
 printf '%s\n' "$venv" >&3
