@@ -96,6 +96,12 @@ def test_an_integer_and_a_float_compare_as_floats(whole, broken):
     assert (key(whole, "INTEGER") == key(broken, "DOUBLE")) == (float(whole) == broken)
 
 
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_neighbouring_floats_have_keys_in_their_order(value):
+    below, above = math.nextafter(value, -math.inf), math.nextafter(value, math.inf)
+    assert key(below, "DOUBLE") < key(value, "DOUBLE") < key(above, "DOUBLE")
+
+
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=5), st.integers(-(2**127), 2**127 - 1))
 def test_a_decimal_and_an_integer_compare_exactly(broken, whole):
     assert (key(broken, "DECIMAL(38,10)") < key(whole, "HUGEINT")) == (broken < whole)

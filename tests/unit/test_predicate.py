@@ -6,6 +6,8 @@ import math
 import sys
 from datetime import UTC, date, datetime, time
 from decimal import Decimal as Number
+from itertools import combinations, combinations_with_replacement, product
+from operator import eq, ge, gt, le, lt, ne
 from uuid import UUID
 
 import duckdb
@@ -442,6 +444,55 @@ def test_a_file_is_skipped_if_its_bounds_and_counts_allow_it(text, skipped):
         A=known("A", 5, 5, nulls=1),
     )
     assert (skip_reason(tree(text), file) is not None) == skipped
+
+
+SMALL = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+SMALL_FILES = [rows for size in (1, 2, 3) for rows in combinations_with_replacement((0, 1, 2, None), size)]
+
+
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("op", SMALL)
+def test_comparisons_decide_about_every_small_file_as_its_rows_do(op, negated):
+    for asked, rows in product((-1, 0, 1, 2, 3), SMALL_FILES):
+        values = [row for row in rows if row is not None]
+        found = any(SMALL[op](value, asked) != negated for value in values)
+        nulls = len(rows) - len(values)
+        bounds = (key("id", min(values)), key("id", max(values))) if values else (None, None)
+        file = facts(len(rows), id=(nulls, None, None, *bounds))
+        skipped = skip_reason(tree(f"{'not ' * negated}id {op} {asked}"), file) is not None
+        assert not (found and skipped), (rows, asked)
+        # Only a gap between the bounds is not seen: there, and nowhere else, a file is read in vain.
+        in_gap = bool(values) and min(values) < asked < max(values)
+        assert found or skipped or in_gap, (rows, asked)
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_lists_decide_about_every_small_file_as_its_rows_do(negated):
+    for size, rows in product((1, 2, 3), SMALL_FILES):
+        for asked in combinations((-1, 0, 1, 2, 3), size):
+            values = [row for row in rows if row is not None]
+            found = any((value in asked) != negated for value in values)
+            bounds = (key("id", min(values)), key("id", max(values))) if values else (None, None)
+            file = facts(len(rows), id=(len(rows) - len(values), None, None, *bounds))
+            word = "not in" if negated else "in"
+            skipped = skip_reason(tree(f"id {word} ({', '.join(map(str, asked))})"), file) is not None
+            assert not (found and skipped), (rows, asked)
+            assert found or skipped or min(values) < max(values), (rows, asked)
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_prefixes_decide_about_every_small_file_as_its_rows_do(negated):
+    texts = ("", "a", "aa", "ab", "b", "ba")
+    for prefix, low, high in product(texts, texts, texts):
+        if low <= high:
+            found = any(text.startswith(prefix) != negated for text in (low, high))
+            word = "not like" if negated else "like"
+            skipped = (
+                skip_reason(tree(f"name {word} '{prefix}%'"), facts(Name=known("Name", low, high)))
+                is not None
+            )
+            assert not (found and skipped), (prefix, low, high)
+            assert found or skipped or low < prefix < high, (prefix, low, high)
 
 
 def test_what_a_file_does_not_say_excludes_nothing():
