@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,7 +12,8 @@ from forklake.commit.draft import Draft
 from forklake.engine.bounds import bound
 from forklake.engine.relations import to_relation
 from forklake.engine.select import Selection, count_rows, read_batches, read_table, result_schema
-from forklake.errors import InvalidArgument, MissingDependency
+from forklake.errors import InvalidArgument
+from forklake.forms import Forms
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
 from forklake.model.predicate import Predicate, parse_predicate
@@ -22,12 +22,10 @@ from forklake.workbench import Workbench
 
 if TYPE_CHECKING:
     import duckdb
-    import pandas
-    import polars
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Forms):
     """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
 
     _draft: Draft
@@ -75,26 +73,9 @@ class Scan:
         """The rows batch by batch, as they are read: memory stays bounded."""
         return read_batches(self._workbench.engine, self.plan(), self._selection)
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream that Arrow's own tools take."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
-        _package("pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """All rows as a polars DataFrame."""
-        return _package("polars").from_arrow(_plain(self.to_arrow()))
-
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """The rows as a relation of somebody's own DuckDB, which reads the files itself."""
         return to_relation(connection, self._workbench.engine, self.plan(), self._selection)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for anything that takes Arrow streams."""
-        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def _bound(self, name: str, *, highest: bool) -> Any:
         column = find(self._table.columns, [name])
@@ -130,21 +111,3 @@ def _chosen(table: Table, names: Sequence[str] | None) -> Columns:
     if len({column.id for column in chosen}) < len(chosen):
         raise InvalidArgument("a column is named twice")
     return chosen
-
-
-def _package(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingDependency(f"{name} is not installed: run pip install 'forklake[{name}]'") from error
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Without Arrow's extension types, which polars does not know."""
-    fields = [
-        pa.field(field.name, field.type.storage_type, field.nullable)
-        if isinstance(field.type, pa.BaseExtensionType)
-        else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +13,17 @@ from forklake.commit.output import TableOutput, output_for
 from forklake.data.conform import conform
 from forklake.data.intake import Rows, rows_of
 from forklake.engine.dml import Found, find_rows, updated_rows
+from forklake.engine.locate import RowPlace, locate_row
+from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
 from forklake.errors import InvalidArgument, InvalidData
+from forklake.feed import ChangeFeed, check_names
+from forklake.merging import Matched, MergeResult, NotMatched, join_of, matched_values, unmatched_values
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.ids import TableId
-from forklake.model.predicate import parse_predicate
+from forklake.model.names import quoted
+from forklake.model.predicate import Predicate, parse_predicate
 from forklake.reading import Scan, scan_of
 from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
@@ -153,7 +158,96 @@ class RowVerbs:
 
         return self._scope.apply(change)[0]
 
+    def merge(
+        self,
+        source: Rows,
+        on: str | Sequence[str],
+        *,
+        when_matched: Matched = "update",
+        when_not_matched: NotMatched = "insert",
+    ) -> MergeResult:
+        """Bring rows of a source into the table: those with the same keys change, the others are new.
+
+        `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and `target.…`;
+        `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
+        """
+        kept: list[Join] = []
+
+        def change(draft: Draft) -> MergeResult:
+            table = draft.table(self._id)
+            if not kept:
+                kept.append(join_of(source, on, table.columns))
+            return self._merge(draft, table, kept[0], when_matched, when_not_matched)
+
+        return self._scope.apply(change)[0]
+
+    # ---- The past ---
+
+    def changes(self, start: int, end: int | None = None, *, where: str | None = None) -> ChangeFeed:
+        """What happened to rows after snapshot `start` and up to `end`, or until now."""
+        scope = self._scope if end is None else self._scope.at(end)
+        draft = scope.read()
+        first = scope.at(start).read().head.snapshot_id
+        source = draft.source(draft.table(self._id))
+        check_names(source)
+        if first > source.reader.at:
+            raise InvalidArgument(f"the changes are asked for from {start} to {end}, which is before it")
+        predicate = None if where is None else parse_predicate(where, source.table.columns)
+        return ChangeFeed(source, scope.workbench, first, source.reader.at, predicate)
+
+    def locate(self, row_id: int) -> RowPlace | None:
+        """Where a row is, by its id; None if there is no such row now."""
+        if not isinstance(row_id, int) or isinstance(row_id, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument(f"the id of a row is a whole number, not {row_id!r}")
+        draft = self._scope.read()
+        return locate_row(self._scope.workbench.engine, draft.source(draft.table(self._id)), row_id)
+
     # ---- Details ---
+
+    def _merge(
+        self, draft: Draft, table: Table, join: Join, when_matched: object, when_not_matched: object
+    ) -> MergeResult:
+        engine = self._scope.workbench.engine
+        new_values = matched_values(when_matched, join, table.columns)
+        inserted_values = unmatched_values(when_not_matched, join, table.columns)
+        plan = plan_scan(draft.source(table), self._key_range(join, table))
+        arrived = Arrived()
+        if inserted_values is not None:
+            chosen = tuple(column for column in table.columns if column.name in inserted_values)
+            fresh = unmatched_rows(engine, plan, join, inserted_values, chosen)
+            arrived = self._taken_in(draft, table, fresh)
+        updated = deleted = 0
+        if new_values is not None:
+            places, batches = matched_rows(engine, plan, join, new_values)
+            updated = self._replace(draft, table, batches, lambda: places.found(twice="refused"))
+        elif when_matched == "delete":
+            places, batches = matched_rows(engine, plan, join, {})
+            for _ in batches:
+                pass
+            deleted = draft.staged(table).delete(places.found(twice="allowed"))
+        arrived.stage(draft, table)
+        return MergeResult(updated, deleted, arrived.count)
+
+    def _taken_in(self, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
+        """New rows with the columns that they have, and defaults for the others."""
+        workbench = self._scope.workbench
+        first = next(batches, None)
+        if first is None:
+            return Arrived()
+        given = pa.RecordBatchReader.from_batches(first.schema, _chained([first], batches))
+        reader = rows_of(given, table.columns, evaluate=workbench.engine.evaluate)
+        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        return take_in(reader, reader.schema, output)
+
+    def _key_range(self, join: Join, table: Table) -> Predicate | None:
+        """Files outside the range of the source's keys need not be read; rows are told apart by the join."""
+        key = join.keys[0]
+        found = bounds_of(self._scope.workbench.engine, join, key)
+        if found is None:
+            return None
+        name = quoted(key.name)
+        predicate = parse_predicate(f"{name} >= {found[0]} AND {name} <= {found[1]}", table.columns)
+        return replace(predicate, sql="(true)", columns=frozenset())
 
     def _write(self, data: Rows, before: Callable[[Draft, Table], None]) -> int:
         """Take rows in once, then stage them as often as the change is tried."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar, cast
 
 from forklake.commit.draft import Draft, Tagged
+from forklake.commit.flush import flush_rows
+from forklake.commit.output import output_for
 from forklake.errors import InvalidArgument
 from forklake.model.columns import build
 from forklake.model.ddl import ColumnSource, columns_of
@@ -117,6 +119,27 @@ class CatalogVerbs:
 
         created, ids = self.apply(change)
         return Table(self, TableId(ids(created)))
+
+    def flush_inlined(self, table: Name | None = None) -> int:
+        """Move rows that live in the metadata database into Parquet files, of one table or of all.
+
+        Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how many
+        there were.
+        """
+        workbench = self.workbench
+
+        def change(draft: Draft) -> int:
+            if table is None:
+                tables = [draft.table(number) for number in draft.inlined_tables()]
+            else:
+                tables = [draft.table_named(QualifiedName.parse(table))]
+            flushed = 0
+            for found in tables:
+                output = output_for(draft, found, workbench.storage, workbench.options, draft.written)
+                flushed += flush_rows(draft, found, output)
+            return flushed
+
+        return self.apply(change)[0]
 
     def drop_table(self, name: Name, *, if_exists: bool = False) -> None:
         """Drop a table. Older snapshots still show it."""

@@ -335,6 +335,13 @@ class Draft:
             table.id >= 0,
         )
 
+    def inlined_tables(self) -> list[TableId]:
+        """The tables with rows that live in the database, apart from those that this draft dropped."""
+        found = self.state.database.rows(
+            "inlined_tables", catalog=self.head.catalog_id, at=self.head.snapshot_id
+        )
+        return [TableId(row[0]) for row in found if self._tables.now.get(row[0], True) is not None]
+
     def has_figures(self, table: Table) -> bool:
         """Whether this catalog itself has counted rows of the table before."""
         listed = json.dumps([table.id])

@@ -29,7 +29,7 @@ def array_of(values: Iterable[object], column: Column, first_row: int = 0) -> pa
     plain: list[object] = []
     for value in values:
         try:
-            plain.append(None if value is None else convert(value))
+            plain.append(None if _is_missing(value) else convert(value))
         except (TypeError, ValueError, ArithmeticError, RecursionError, InvalidData) as problem:
             raise _in_row(first_row + len(plain), column, str(problem)) from problem
     try:
@@ -86,8 +86,13 @@ def _converter(column: Column) -> _Convert:
             return _SCALARS["decimal" if name.startswith("decimal(") else name]
 
 
+def _is_missing(value: object) -> bool:
+    """Whether a value is none: Python's, or one of those that pandas has."""
+    return value is None or value.__class__.__name__ in ("NaTType", "NAType")
+
+
 def _nullable(convert: _Convert) -> _Convert:
-    return lambda value: None if value is None else convert(value)
+    return lambda value: None if _is_missing(value) else convert(value)
 
 
 def _sequence(column: Column) -> _Convert:
@@ -240,9 +245,16 @@ def _date(value: object) -> date:
     raise _wrong(value, "a date")
 
 
+def _in_micros(value: datetime) -> datetime:
+    # A Timestamp of pandas is a datetime that has more to it.
+    if getattr(value, "nanosecond", 0):
+        raise _wrong(value, "in microseconds: hand nanoseconds over as Arrow or in a frame")
+    return value
+
+
 def _local(value: object) -> int:
     if isinstance(value, datetime):
-        if value.tzinfo is not None:
+        if _in_micros(value).tzinfo is not None:
             raise _wrong(value, "without a zone, as the column is")
     elif not isinstance(value, date):
         raise _wrong(value, "a datetime")
@@ -252,7 +264,7 @@ def _local(value: object) -> int:
 def _zoned(value: object) -> int:
     if not isinstance(value, datetime):
         raise _wrong(value, "a datetime")
-    if value.tzinfo is None:
+    if _in_micros(value).tzinfo is None:
         raise _wrong(value, "a moment that everyone reads alike: give it a zone")
     return int(stored(value, Scalar("timestamptz")))
 

@@ -306,11 +306,14 @@ class _File:
         try:
             if self._parquet is not None:
                 self._parquet.close()
-            size = self.size
+            written = self._described()
         except BaseException as problem:
             self._fail(problem)
             raise
         self._stack.close()
+        return written
+
+    def _described(self) -> WrittenFile:
         (metadata,) = self._footer
         writing = self._writing
         columns = (*writing.columns, _ROW_ID) if writing.has_row_ids else writing.columns
@@ -318,7 +321,7 @@ class _File:
         return WrittenFile(
             self.path,
             self._rows,
-            size,
+            self.size,
             footer_size(metadata),
             stats,
             writing.relative,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pyarrow as pa
 
@@ -36,13 +37,22 @@ class Places:
         """Note the places of the rows of a batch."""
         self._parts.append(pa.Table.from_batches([batch.select([PLACE, POSITION])]))
 
-    def found(self) -> Found:
-        """Every row, by its file."""
+    def found(self, *, twice: Literal["never", "refused", "allowed"] = "never") -> Found:
+        """Every row, by its file; a join may find one twice."""
         if not self._parts:
             return {}
         table = pa.concat_tables(self._parts).combine_chunks()
         order = pc.sort_indices(table, sort_keys=[(PLACE, "ascending"), (POSITION, "ascending")])
         table = table.take(order).combine_chunks()
+        distinct = (
+            table if twice == "never" else table.group_by([PLACE, POSITION], use_threads=False).aggregate([])
+        )
+        if distinct.num_rows < table.num_rows:
+            if twice == "refused":
+                raise InvalidData(
+                    "several rows of the source match one row of the table: make its keys unique"
+                )
+            table = distinct.combine_chunks()
         runs = pc.value_counts(table.column(PLACE))
         found: dict[DataFileId, tuple[ScanFile | ScanRows, Positions]] = {}
         start = 0
@@ -80,7 +90,7 @@ def updated_rows(
     """
     source = relation(plan, engine.storage, Wanted(plan.table.columns, row_id=True, place=True))
     selected = [
-        _assigned(column, assignments.get(column.name, quoted(column.name))) for column in plan.table.columns
+        assigned(column, assignments.get(column.name, quoted(column.name))) for column in plan.table.columns
     ]
     extras = f"{ROW_ID}, {PLACE}, {POSITION}"
     sql = f"SELECT {', '.join(selected)}, {extras} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
@@ -88,7 +98,8 @@ def updated_rows(
     return places, _rewritten(engine, Relation(sql, source.tables, source.places), plan, places)
 
 
-def _assigned(column: Column, expression: str) -> str:
+def assigned(column: Column, expression: str) -> str:
+    """A new value of a column, in its type."""
     return f"CAST(({expression}) AS {to_sql(column.data_type)}) AS {quoted(column.name)}"
 
 

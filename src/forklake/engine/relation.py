@@ -47,7 +47,12 @@ class Wanted:
     columns: Columns
     row_id: bool = False
     snapshot: bool = False
+    """The snapshot that inserted the row."""
+    begin: bool = False
+    """Or the one at which its file begins, whatever rows carry."""
     place: bool = False
+    prefix: str = "forklake"
+    """Arrow tables are named so, to tell those of several relations in one query apart."""
 
 
 @dataclass(slots=True)
@@ -72,7 +77,7 @@ def relation(plan: ScanPlan, storage: Storage, wanted: Wanted) -> Relation:
             places += files
             parts.append(_read(group, files, deleted, first, storage, wanted, tables))
     if plan.rows:
-        name = "forklake_rows"
+        name = f"{wanted.prefix}_rows"
         tables[name] = _rows(plan.rows, len(places), wanted)
         places += plan.rows
         parts.append(_from_arrow(name, wanted))
@@ -147,17 +152,16 @@ def _read(
     selected += _extras(group, first, wanted)
     joins = ""
     if about is not None:
-        name = f"forklake_files_{first}"
+        name = f"{wanted.prefix}_files_{first}"
         tables[name] = about
         joins = f" JOIN {name} AS a ON a.place = f.file_index"
     where = ""
     if deleted is not None:
-        where = _not_deleted(deleted, first, tables)
+        where = _not_deleted(deleted, f"{wanted.prefix}_deleted_{first}", tables)
     return f"SELECT {', '.join(selected)} FROM {source} AS f{joins}{where}"
 
 
-def _not_deleted(deleted: Sequence[Positions], first: int, tables: dict[str, pa.Table]) -> str:
-    name = f"forklake_deleted_{first}"
+def _not_deleted(deleted: Sequence[Positions], name: str, tables: dict[str, pa.Table]) -> str:
     places = pa.concat_arrays([pa.repeat(pa.scalar(at, pa.int64()), len(d)) for at, d in enumerate(deleted)])
     tables[name] = pa.table({"place": places, "position": pa.concat_arrays(list(deleted))})
     return f" ANTI JOIN {name} AS d ON d.place = f.file_index AND d.position = f.file_row_number"
@@ -200,6 +204,8 @@ def _extras(group: _Group, first: int, wanted: Wanted) -> Iterator[str]:
     if wanted.row_id:
         embedded = "NULL" if group.by_name else f"f.c{ROW_ID_COLUMN}"
         yield f"COALESCE({embedded}, a.row_id_start + f.file_row_number) AS {ROW_ID}"
+    if wanted.begin:
+        yield f"a.begin AS {SNAPSHOT}"
     if wanted.snapshot:
         embedded = "NULL" if group.by_name else f"f.c{SNAPSHOT_ID_COLUMN}"
         yield f"COALESCE({embedded}, a.begin) AS {SNAPSHOT}"
@@ -210,7 +216,7 @@ def _extras(group: _Group, first: int, wanted: Wanted) -> Iterator[str]:
 
 def _about(files: Sequence[ScanFile], group: _Group, wanted: Wanted) -> pa.Table | None:
     """What has to be known of each file, as a table to join with."""
-    if not (wanted.row_id or wanted.snapshot or group.partition_columns):
+    if not (wanted.row_id or wanted.snapshot or wanted.begin or group.partition_columns):
         return None
     columns: dict[str, pa.Array] = {
         "place": pa.array(range(len(files)), pa.int64()),
@@ -240,7 +246,7 @@ def _with_extras(part: ScanRows, place: int, wanted: Wanted) -> pa.Table:
     if ROW_ID_NAME in rows.column_names:
         row_ids = pc.coalesce(rows.column(ROW_ID_NAME), row_ids)
     snapshots: pa.Array = pa.repeat(pa.scalar(part.file.begin, pa.int64()), count)
-    if SNAPSHOT_ID_NAME in rows.column_names:
+    if SNAPSHOT_ID_NAME in rows.column_names and not wanted.begin:
         snapshots = pc.coalesce(rows.column(SNAPSHOT_ID_NAME), snapshots)
     arrays: dict[str, Callable[[], pa.Array]] = {
         **{f"c{column.id}": _nth(rows, at) for at, column in enumerate(wanted.columns)},
@@ -277,5 +283,5 @@ def _nothing(wanted: Wanted) -> str:
 
 def _extra_names(wanted: Wanted) -> list[str]:
     names = [ROW_ID] if wanted.row_id else []
-    names += [SNAPSHOT] if wanted.snapshot else []
+    names += [SNAPSHOT] if wanted.snapshot or wanted.begin else []
     return names + ([PLACE, POSITION] if wanted.place else [])

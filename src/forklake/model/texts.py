@@ -103,7 +103,7 @@ def _float32(value: float) -> float:
     """The double with the fewest digits that rounds to this float."""
     return next(
         short
-        for digits in range(6, 18)
+        for digits in range(1, 18)
         if (short := float(f"{value:.{digits}g}")) == value or _narrow(short) == value
     )
 

@@ -28,6 +28,27 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class PastFile:
+    """A file with its end, if it has come to one."""
+
+    file: DataFile
+    end: SnapshotId | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """The files that a table gained, or that were lost or lost rows, in a span of snapshots."""
+
+    files: list[PastFile]
+    deletes: dict[DataFileId, list[DeleteFile]]
+    """Delete files that stood at the start of the span or came within it, in order."""
+    inlined: dict[DataFileId, list[tuple[int, SnapshotId]]]
+    """Positions that were deleted inline up to the end of the span, and when."""
+    footprints: list[str | None]
+    """What each commit of the span did."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileReader:
     """The files of one table, as a catalog sees them at a snapshot."""
 
@@ -110,6 +131,39 @@ class FileReader:
             found[file] = (*found.get(file, ()), value)
         return found
 
+    def changed(self, start: SnapshotId, end: SnapshotId) -> ChangedFiles:
+        """What came and went after one snapshot and up to another."""
+        span = {"catalog": self.catalog, "table": self.table, "start": start, "end": end}
+        files = [_past(row) for row in self.database.rows("files_changed", **span)]
+        deletes: dict[DataFileId, list[DeleteFile]] = {}
+        for row in self.database.rows("deletes_changed", **span):
+            deletes.setdefault(row[0], []).append(_delete_file(row))
+        inlined: dict[DataFileId, list[tuple[int, SnapshotId]]] = {}
+        for file, position, begin in self.database.rows(
+            "inlined_deletes", catalog=self.catalog, table=self.table, at=end
+        ):
+            inlined.setdefault(file, []).append((position, begin))
+        known = {past.file.id for past in files}
+        touched = [file for file, versions in deletes.items() if any(v.begin > start for v in versions)]
+        touched += [file for file, places in inlined.items() if any(begin > start for _, begin in places)]
+        missing = sorted({file for file in touched if file not in known})
+        if missing:
+            files += [
+                _past(row)
+                for row in self.database.rows(
+                    "files_by_id", catalog=self.catalog, table=self.table, files=_ids(missing)
+                )
+            ]
+        footprints = self.database.rows("footprints_between", catalog=self.catalog, start=start, end=end)
+        return ChangedFiles(files, deletes, inlined, [text for _, text in footprints])
+
+    def contents(self, files: Sequence[DataFile]) -> dict[DataFileId, str]:
+        """The rows of inlined files, whether these still count or not."""
+        if not files:
+            return {}
+        listed = _ids(file.id for file in files)
+        return dict(self.database.rows("inlined_content", catalog=self.catalog, files=listed))
+
     def bounds(self, column: ColumnId) -> list[tuple[SnapshotId, ColumnStats | None]]:
         """What is known of a column in every Parquet file, and when that file began."""
         return [
@@ -179,8 +233,13 @@ def _file(row: Sequence[Any]) -> DataFile:
     )
 
 
+def _past(row: Sequence[Any]) -> PastFile:
+    *about, file_format, end = row
+    return PastFile(replace(_file(about), inlined=file_format == "inlined"), end)
+
+
 def _delete_file(row: Sequence[Any]) -> DeleteFile:
-    data_file, file, source, begin, path, relative, count, size, footer = row
+    data_file, file, source, begin, path, relative, count, size, footer = row[:9]
     return DeleteFile(
         DeleteFileId(file),
         CatalogId(source),

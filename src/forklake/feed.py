@@ -1,0 +1,70 @@
+"""The change feed of a table: what happened to its rows between two snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from forklake.engine.changes import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
+from forklake.errors import InvalidArgument
+from forklake.forms import Forms
+from forklake.model.ids import SnapshotId
+from forklake.model.predicate import Predicate
+from forklake.scan.changes import ChangePlan, plan_changes
+from forklake.scan.plan import Source
+from forklake.workbench import Workbench
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFeed(Forms):
+    """Inserts, deletes and both sides of updates, after one snapshot and up to another."""
+
+    _source: Source
+    _workbench: Workbench
+    start: SnapshotId
+    end: SnapshotId
+    _predicate: Predicate | None = None
+
+    def plan(self) -> ChangePlan:
+        """The files that came and went, and the rows that were deleted from others."""
+        return plan_changes(self._source, self.start, self.end, self._workbench.storage)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What the feed looks like in Arrow."""
+        return feed_schema(self._source.table.columns)
+
+    def count(self) -> int:
+        """How many changes there are."""
+        return sum(batch.num_rows for batch in self.to_batches())
+
+    def to_arrow(self) -> pa.Table:
+        """All changes as an Arrow table."""
+        return pa.Table.from_batches(list(self.to_batches()), self.schema)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The changes batch by batch."""
+        engine = self._workbench.engine
+        found = feed_query(engine, self._source, self.plan(), self._predicate)
+        for batch in engine.stream(found.sql, found.tables):
+            yield batch.cast(self.schema)
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        """The changes as a relation of somebody's own DuckDB."""
+        changes: Any = self.to_arrow()
+        return connection.from_arrow(changes)
+
+
+def check_names(source: Source) -> None:
+    """Refuse a table whose columns would meet those of the feed."""
+    for column in source.table.columns:
+        if column.name.lower() in (KIND, SNAPSHOT_COLUMN, ROW_COLUMN):
+            raise InvalidArgument(
+                f'column "{column.name}" is named like a column of the change feed: rename it to see changes'
+            )

@@ -1,0 +1,120 @@
+"""What `merge` was asked to do, read and checked before anything is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from forklake.data.fit import fit
+from forklake.data.values import array_of
+from forklake.engine.merge import SOURCE, TARGET, Join
+from forklake.errors import ColumnNotFound, DuplicateColumn, InvalidArgument, InvalidData
+from forklake.model.columns import Columns, find
+from forklake.model.entities import Column
+from forklake.model.expressions import check_qualified
+from forklake.model.names import quoted
+
+Matched = str | Mapping[str, str]
+"""`update`, `delete`, `ignore`, or new values by column: `{"n": "target.n + source.n"}`."""
+NotMatched = str | Mapping[str, str]
+"""`insert`, `ignore`, or values by column: `{"n": "source.n"}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """How many rows a merge touched."""
+
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
+
+
+def join_of(data: Any, on: str | Sequence[str], columns: Columns) -> Join:
+    """The rows of the source, with the columns that are the table's in the table's types."""
+    names = [on] if isinstance(on, str) else list(on)
+    if not names:
+        raise InvalidArgument("a merge needs at least one column to join on")
+    keys = [find(columns, [name]) for name in names]
+    rows = _fitted(data, columns)
+    given = {name.lower(): name for name in rows.column_names}
+    if len(given) < rows.num_columns:
+        raise DuplicateColumn("two columns of the source have one name; case makes no difference")
+    known = {column.name: given[column.name.lower()] for column in columns if column.name.lower() in given}
+    for key in keys:
+        if key.name not in known:
+            raise ColumnNotFound(f'the source has no column "{key.name}" to join on')
+        if key.children:
+            raise InvalidArgument(f'"{key.name}" is nested: join on plain columns')
+    return Join(rows, keys, known)
+
+
+def matched_values(asked: object, join: Join, columns: Columns) -> dict[str, str] | None:
+    """New values of rows that match, as SQL; None if they are left alone or deleted."""
+    match asked:
+        case "update":
+            return {c.name: f"{SOURCE}.{quoted(join.names[c.name])}" for c in columns if c.name in join.names}
+        case "delete" | "ignore":
+            return None
+        case Mapping():
+            return _values(asked, join, columns, (SOURCE, TARGET))
+        case _:
+            raise InvalidArgument(f"when_matched is update, delete, ignore or new values, not {asked!r}")
+
+
+def unmatched_values(asked: object, join: Join, columns: Columns) -> dict[str, str] | None:
+    """Values of new rows, as SQL; None if there are to be none."""
+    match asked:
+        case "insert":
+            return {c.name: f"{SOURCE}.{quoted(join.names[c.name])}" for c in columns if c.name in join.names}
+        case "ignore":
+            return None
+        case Mapping():
+            return _values(asked, join, columns, (SOURCE,))
+        case _:
+            raise InvalidArgument(f"when_not_matched is insert, ignore or values, not {asked!r}")
+
+
+def _values(asked: Mapping[Any, Any], join: Join, columns: Columns, sides: tuple[str, ...]) -> dict[str, str]:
+    if not asked:
+        raise InvalidArgument("values for a merge name at least one column")
+    known = {SOURCE: set(join.rows.column_names), TARGET: {column.name for column in columns}}
+    return {
+        find(columns, [name]).name: check_qualified(expression, {side: known[side] for side in sides})
+        for name, expression in asked.items()
+    }
+
+
+def _fitted(data: Any, columns: Columns) -> pa.Table:
+    by_name = {column.name.lower(): column for column in columns}
+    if isinstance(data, list | tuple):
+        return _from_dicts(list(data), by_name)
+    try:
+        table = data.read_all() if isinstance(data, pa.RecordBatchReader) else pa.table(data)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InvalidData(f"no rows can be read from a {type(data).__name__}: {error}") from error
+    arrays = [
+        _one(fit, values, by_name[name.lower()]) if name.lower() in by_name else values
+        for name, values in zip(table.column_names, table.columns, strict=True)
+    ]
+    return pa.table(arrays, names=table.column_names)
+
+
+def _one(convert: Any, values: pa.ChunkedArray, column: Column) -> pa.Array:
+    array = values.combine_chunks()
+    array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+    return convert(array, column)
+
+
+def _from_dicts(rows: list[Any], by_name: Mapping[str, Column]) -> pa.Table:
+    if not all(isinstance(row, dict) for row in rows):
+        raise InvalidData("the rows of a source are dicts, or Arrow data")
+    names: Iterable[str] = dict.fromkeys(str(name) for row in rows for name in row)
+    arrays: dict[str, pa.Array] = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        column = by_name.get(name.lower())
+        arrays[name] = pa.array(values) if column is None else array_of(values, column)
+    return pa.table(arrays)

@@ -1,0 +1,132 @@
+"""What happened to the rows of a table between two snapshots: which files and positions came and went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from forklake.data.deletes import positions_of
+from forklake.data.inlined import decode
+from forklake.data.storage import Storage
+from forklake.model.changes import Verb, from_footprint
+from forklake.model.files import DataFile
+from forklake.model.ids import DataFileId, SnapshotId
+from forklake.model.kernels import pc
+from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows, Source
+from forklake.store.files import ChangedFiles, PastFile
+
+Place = ScanFile | ScanRows
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Rows that one file lost in one snapshot."""
+
+    place: Place
+    positions: Positions
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """All that an engine has to read for a change feed. Files begin when what is told of them happened."""
+
+    inserted: ScanPlan
+    """Files with rows that came, without those that went in the same commit."""
+    dropped: ScanPlan
+    """Files whose last rows went."""
+    deleted: tuple[Gone, ...]
+
+
+def plan_changes(source: Source, start: SnapshotId, end: SnapshotId, storage: Storage) -> ChangePlan:
+    """What came after one snapshot and up to another, and what went."""
+    found = source.reader.changed(start, end)
+    moved = _moved(found.footprints, source.table.id)
+    contents = source.reader.contents([past.file for past in found.files if past.file.inlined])
+    inserted: list[Place] = []
+    dropped: list[Place] = []
+    deleted: list[Gone] = []
+    for past in found.files:
+        file = past.file
+        place = _place(file, contents)
+        known, events = _events(past, found, start, end, storage)
+        same = [gone for snapshot, gone in events if snapshot == file.begin]
+        if start < file.begin <= end and file.newest_row is None:
+            inserted.append(replace(place, deleted=_joined(same) if same else None))
+        later = [(snapshot, gone) for snapshot, gone in events if snapshot != file.begin]
+        deleted += [Gone(place, gone, snapshot) for snapshot, gone in later]
+        if past.end is not None and start < past.end <= end and file.id not in moved:
+            left = replace(place, file=replace(file, begin=past.end), deleted=known)
+            if left.live_rows:
+                dropped.append(left)
+    return ChangePlan(_plan(source, inserted), _plan(source, dropped), tuple(deleted))
+
+
+def plan_places(source: Source, gone: Iterable[Gone]) -> ScanPlan:
+    """A plan of the files that lost rows, each once."""
+    return _plan(source, list({entry.place.file.id: entry.place for entry in gone}.values()))
+
+
+def _plan(source: Source, places: Sequence[Place]) -> ScanPlan:
+    files = tuple(place for place in places if isinstance(place, ScanFile))
+    rows = tuple(place for place in places if isinstance(place, ScanRows))
+    mapped = any(file.file.mapping_id is not None for file in files)
+    return ScanPlan(
+        source.table,
+        source.reader.at,
+        files,
+        rows,
+        mappings=source.reader.mappings() if mapped else {},
+        has_old_names=source.has_old_names,
+    )
+
+
+def _place(file: DataFile, contents: Mapping[DataFileId, str]) -> Place:
+    return ScanRows(file, decode(contents[file.id])) if file.inlined else ScanFile(file)
+
+
+def _moved(footprints: Iterable[str | None], table: int) -> set[int]:
+    """Files that a flush or a compaction replaced: their rows live on."""
+    return {
+        file
+        for text in footprints
+        if text is not None
+        for change in from_footprint(text)
+        if change.object_id == table and change.verb in (Verb.FLUSH, Verb.COMPACT)
+        for file in change.files
+    }
+
+
+def _events(
+    past: PastFile, found: ChangedFiles, start: SnapshotId, end: SnapshotId, storage: Storage
+) -> tuple[Positions | None, list[tuple[SnapshotId, Positions]]]:
+    """All positions that a file had lost by the end, and what it lost in each snapshot of the span."""
+    versions = found.deletes.get(past.file.id, [])
+    inlined = found.inlined.get(past.file.id, [])
+    steps: list[tuple[SnapshotId, Positions]] = [
+        (version.begin, positions_of(storage, version)) for version in versions
+    ]
+    steps += [(begin, pa.array(positions, pa.int64())) for begin, positions in _by_snapshot(inlined)]
+    known: Positions | None = None
+    events: list[tuple[SnapshotId, Positions]] = []
+    for snapshot, positions in sorted(steps, key=lambda step: step[0]):
+        fresh = (
+            positions if known is None else positions.filter(pc.invert(pc.is_in(positions, value_set=known)))
+        )
+        known = fresh if known is None else _joined([known, fresh])
+        if start < snapshot <= end and len(fresh):
+            events.append((snapshot, fresh))
+    return known, events
+
+
+def _by_snapshot(inlined: Iterable[tuple[int, SnapshotId]]) -> list[tuple[SnapshotId, list[int]]]:
+    found: dict[SnapshotId, list[int]] = {}
+    for position, begin in inlined:
+        found.setdefault(begin, []).append(position)
+    return list(found.items())
+
+
+def _joined(parts: Sequence[Positions]) -> Positions:
+    return pa.concat_arrays(list(parts)).sort()
