@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,12 +12,14 @@ import pyarrow as pa
 from forklake.commit.draft import Draft
 from forklake.commit.output import TableOutput, output_for
 from forklake.data.conform import conform
+from forklake.data.existing import By, Inspection
 from forklake.data.intake import Rows, rows_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate import RowPlace, locate_row
 from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.feed import ChangeFeed, check_names
+from forklake.importing import check_mapping, find_files, inspect, stage
 from forklake.merging import Matched, MergeResult, NotMatched, join_of, matched_values, unmatched_values
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
@@ -46,7 +49,6 @@ class Arrived:
     def stage(self, draft: Draft, table: Table) -> None:
         """Make them rows of the table."""
         staged = draft.staged(table)
-        self._check_required(table)
         if self.rows is not None:
             if staged.buffer is not None:
                 staged.buffer = conform(staged.buffer, table.columns)
@@ -54,7 +56,7 @@ class Arrived:
         for file in self.files:
             staged.add_file(file)
 
-    def _check_required(self, table: Table) -> None:
+    def check(self, table: Table) -> None:
         """Somebody may have made a column NOT NULL since the rows came in."""
         required = {column.id: column.name for column in table.columns if not column.nullable}
         nulls = {
@@ -168,8 +170,8 @@ class RowVerbs:
     ) -> MergeResult:
         """Bring rows of a source into the table: those with the same keys change, the others are new.
 
-        `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and `target.…`;
-        `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
+        `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and
+        `target.…`; `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
         """
         kept: list[Join] = []
 
@@ -178,6 +180,30 @@ class RowVerbs:
             if not kept:
                 kept.append(join_of(source, on, table.columns))
             return self._merge(draft, table, kept[0], when_matched, when_not_matched)
+
+        return self._scope.apply(change)[0]
+
+    def add_files(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        mapping: By = "field_id",
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+    ) -> int:
+        """Make Parquet files that exist part of the table, where they are. Returns how many rows they have.
+
+        Columns are found by `field_id`, `by_name` (and in the folders of a path such as `region=eu/`),
+        `by_position`, or as a dict of names in files to columns says. A folder stands for the files in it.
+        """
+        check_mapping(mapping)
+        workbench = self._scope.workbench
+        files = find_files(workbench.storage, paths)
+
+        def change(draft: Draft) -> int:
+            table = draft.table(self._id)
+            inspection = Inspection(workbench.storage, table.columns, mapping, allow_missing, ignore_extra)
+            return stage(draft, table, inspect(inspection, files))
 
         return self._scope.apply(change)[0]
 
@@ -261,6 +287,7 @@ class RowVerbs:
                 output = output_for(draft, table, workbench.storage, workbench.options, written)
                 reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
                 arrived.append(take_in(reader, reader.schema, output))
+            arrived[0].check(table)
             before(draft, table)
             arrived[0].stage(draft, table)
             return arrived[0].count

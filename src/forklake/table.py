@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
+from forklake.commit.output import OPTION, options_of
+from forklake.engine.select import count_rows
+from forklake.errors import InvalidSchemaChange
+from forklake.facts import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.model import columns, types
 from forklake.model.arrow import to_arrow
 from forklake.model.columns import ColumnPath, Columns
@@ -14,8 +18,13 @@ from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import Column
 from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
-from forklake.model.names import QualifiedName
+from forklake.model.names import QualifiedName, quoted
+from forklake.model.options import NAMES, Options, parse_option
+from forklake.model.predicate import parse_predicate
+from forklake.model.snapshots import Snapshot
+from forklake.model.sorting import check_list, partition_fields, show_sort_key, show_transform, sort_keys
 from forklake.rows import RowVerbs
+from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
 
 
@@ -109,8 +118,19 @@ class Table(RowVerbs):
         self._change(lambda known: columns.set_default(known, name, None))
 
     def set_nullable(self, name: ColumnPath, flag: bool) -> None:
-        """Allow NULL in a column, or refuse it from now on."""
-        self._change(lambda known: columns.set_nullable(known, name, flag))
+        """Allow NULL in a column, or refuse it from now on; rows that exist must have values then."""
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            column = columns.find(table.columns, name)
+            changed = columns.set_nullable(table.columns, name, flag)
+            if not flag and column.nullable and (nulls := self._count_nulls(draft, table, column.name)):
+                raise InvalidSchemaChange(
+                    f'"{column.name}" is NULL in {nulls} rows: give them a value before you refuse NULL'
+                )
+            draft.set_columns(table, changed)
+
+        self._scope.apply(change)
 
     def reorder(self, names: Sequence[str]) -> None:
         """Put the named columns first, in this order."""
@@ -129,6 +149,77 @@ class Table(RowVerbs):
     def drop(self) -> None:
         """End the table. Older snapshots still show it."""
         self._scope.apply(lambda draft: draft.drop_table(draft.table(self._id)))
+
+    # ---- How rows are written ---
+
+    @property
+    def partitioning(self) -> tuple[str, ...]:
+        """How new files are partitioned, such as `("day(ts)", "bucket(16, id)")`."""
+        draft = self._scope.read()
+        table = draft.table(self._id)
+        found = draft.partitioning(table)
+        names = {column.id: column.name for column in table.columns}
+        parts = () if found is None else found.fields
+        return tuple(show_transform(part, names[part.column_id]) for part in parts)
+
+    def set_partitioning(self, fields: Sequence[str]) -> None:
+        """Partition new files by columns and what is made of them; files that exist stay as they are.
+
+        `region`, `year(ts)`, `month(ts)`, `day(ts)`, `hour(ts)`, `bucket(16, id)`; an empty list ends it.
+        """
+        check_list(fields, "partition fields")
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_partitioning(table, partition_fields(fields, table.columns))
+
+        self._scope.apply(change)
+
+    @property
+    def sort_order(self) -> tuple[str, ...]:
+        """How rows of new files are sorted, such as `("ts DESC NULLS LAST",)`."""
+        draft = self._scope.read()
+        order = draft.sort_order(draft.table(self._id))
+        return () if order is None else tuple(show_sort_key(key) for key in order.keys)
+
+    def set_sort_order(self, keys: Sequence[str]) -> None:
+        """Sort rows of new files: `ts`, `ts DESC`, `ts ASC NULLS FIRST`; an empty list ends it."""
+        check_list(keys, "sort keys")
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_sort_order(table, sort_keys(keys, table.columns))
+
+        self._scope.apply(change)
+
+    def set_option(self, name: str, value: object) -> None:
+        """Change a setting of this table, such as `data_inlining_row_limit`; None goes back to the lake's."""
+        text = None if value is None else str(parse_option(name, value))
+        if value is None and name not in NAMES:
+            parse_option(name, value)
+        self._scope.apply(lambda draft: draft.set_tag(draft.table(self._id), None, f"{OPTION}{name}", text))
+
+    def options(self) -> Options:
+        """The settings that apply to this table."""
+        draft = self._scope.read()
+        return options_of(draft, draft.table(self._id), self._scope.workbench.options)
+
+    # ---- What is known of it ---
+
+    def files(self) -> list[TableFile]:
+        """Every file of the table, and rows that live in the metadata database."""
+        draft = self._scope.read()
+        return files_of(draft, draft.table(self._id))
+
+    def stats(self) -> TableStats:
+        """Rows, files, bytes, and the bounds of columns."""
+        draft = self._scope.read()
+        return stats_of(draft, draft.table(self._id))
+
+    def history(self) -> list[Snapshot]:
+        """The commits that touched the table or its rows, oldest first."""
+        draft = self._scope.read()
+        return history_of(draft, draft.table(self._id))
 
     # ---- Comments and tags ---
 
@@ -151,10 +242,14 @@ class Table(RowVerbs):
         draft = self._scope.read()
         table = draft.table(self._id)
         if column is None:
-            return draft.tags(table.id)
+            return {key: value for key, value in draft.tags(table.id).items() if not key.startswith(OPTION)}
         return draft.column_tags(table.id).get(columns.find(table.columns, column).id, {})
 
     # ---- Details ---
+
+    def _count_nulls(self, draft: Draft, table: Definition, column: str) -> int:
+        condition = parse_predicate(f"{quoted(column)} IS NULL", table.columns)
+        return count_rows(self._scope.workbench.engine, plan_scan(draft.source(table), condition))
 
     def _definition(self) -> Definition:
         return self._scope.read().table(self._id)

@@ -21,6 +21,7 @@ from forklake.model.entities import (
 )
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
+from forklake.model.sorting import partition_fields, sort_keys
 from forklake.scope import Ids, Scope
 from forklake.store.read import Moment
 from forklake.table import Table
@@ -96,12 +97,21 @@ class CatalogVerbs:
         return Table(self, self.read().table_named(QualifiedName.parse(name)).id)
 
     def create_table(
-        self, name: Name, columns: ColumnSource, *, if_not_exists: bool = False, comment: str | None = None
+        self,
+        name: Name,
+        columns: ColumnSource,
+        *,
+        partition_by: Sequence[str] = (),
+        sorted_by: Sequence[str] = (),
+        if_not_exists: bool = False,
+        comment: str | None = None,
     ) -> Table:
         """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`."""
         target = QualifiedName.parse(name)
         specs = columns_of(columns)
         built = build(specs)
+        fields = partition_fields(_listed(partition_by, "partition fields"), built)
+        keys = sort_keys(_listed(sorted_by, "sort keys"), built)
         if comment is not None:
             check_text(comment, "comment")
 
@@ -110,6 +120,8 @@ class CatalogVerbs:
             if existing is not None:
                 return existing.id
             table = draft.create_table(target, built)
+            draft.set_partitioning(table, fields)
+            draft.set_sort_order(table, keys)
             if comment is not None:
                 draft.set_tag(table, None, "comment", comment)
             for column, spec in zip(built, specs, strict=True):
@@ -123,8 +135,8 @@ class CatalogVerbs:
     def flush_inlined(self, table: Name | None = None) -> int:
         """Move rows that live in the metadata database into Parquet files, of one table or of all.
 
-        Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how many
-        there were.
+        Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how
+        many there were.
         """
         workbench = self.workbench
 

@@ -197,7 +197,7 @@ def _to_geometry(array: pa.Array, column: Column, where: str) -> pa.Array:
 
 
 def _to_list(array: pa.Array, column: Column, where: str) -> pa.Array:
-    values = array.flatten()
+    values = flattened(array)
     fitted = fit(values, column.children[0], f"{where}[]")
     target = file_type(column)
     if fitted is values and kind.is_list(array.type) and _is_tight(array, values):
@@ -212,8 +212,8 @@ def _to_map(array: pa.Array, column: Column, where: str) -> pa.Array:
         lists = array.view(pa.list_(pa.field("entries", pair, nullable=False)))
     else:
         # Not a cast: Arrow makes broken lists of views.
-        lists = pa.ListArray.from_arrays(_offsets(array), array.flatten(), mask=_nulls(array))
-    entries = lists.flatten()
+        lists = pa.ListArray.from_arrays(_offsets(array), flattened(array), mask=_nulls(array))
+    entries = flattened(lists)
     keys, values = entries.flatten()
     if keys.null_count:
         raise misfit(where, column, "a key is NULL")
@@ -280,6 +280,12 @@ def match_names(names: list[str], columns: tuple[Column, ...], inside: str = "")
             raise InvalidData(f'{inside}"{column}" is given twice: case makes no difference')
         places[column] = at
     return places
+
+
+def flattened(lists: pa.Array) -> pa.Array:
+    """What is in the lists, without what hides behind NULL."""
+    # Arrow makes no empty array of a struct that holds an extension type.
+    return lists.flatten() if pc.sum(pc.list_value_length(lists)).as_py() else lists.values.slice(0, 0)
 
 
 def _offsets(lists: pa.Array) -> pa.Array:

@@ -11,6 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forklake.data.fit import flattened
 from forklake.data.footer import Seen, footer_stats
 from forklake.data.partition import Values, folder_of, split
 from forklake.data.schema import FIELD_ID, ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
@@ -387,7 +388,7 @@ def _look_for_nan(array: pa.Array, column: Column, found: dict[ColumnId, bool]) 
 def _inside(array: pa.Array, column: Column) -> list[pa.Array]:
     match column.type:
         case "list":
-            return [array.flatten()]
+            return [flattened(array)]
         case "map":
             # Keys and values of NULL and of other slices may be among these; at worst NaN is suspected.
             return [array.keys, array.items]

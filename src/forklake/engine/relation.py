@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from forklake.data.conform import conform
 from forklake.data.deletes import positions_of
+from forklake.data.existing import hive_values
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.data.storage import Storage
 from forklake.engine.remote import literal
-from forklake.engine.shapes import by_field_id, by_mapping, hive_values
+from forklake.engine.shapes import by_field_id, by_mapping
 from forklake.engine.text import Shape, reshaped, text
 from forklake.model.columns import Columns
 from forklake.model.entities import Column

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forklake.data.conform import id_of
-from forklake.data.partition import NULL_FOLDER
 from forklake.data.storage import Storage
 from forklake.engine.text import Shape
 from forklake.errors import StorageError
@@ -71,9 +69,3 @@ def by_mapping(mapping: Mapping, columns: Columns) -> tuple[Shape, ...]:
 def _by_name(column: Column, names: dict[ColumnId, str]) -> Shape:
     inside = tuple(_by_name(child, names) for child in column.children)
     return Shape(column, names.get(column.id), inside)
-
-
-def hive_values(path: str) -> dict[str, str | None]:
-    """The values that stand in the folders of a path: `region=eu/year=2024/`."""
-    folders = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
-    return {unquote(name): None if value == NULL_FOLDER else unquote(value) for name, _, value in folders}

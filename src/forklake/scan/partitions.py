@@ -6,6 +6,7 @@ from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.keys import Value
 from forklake.model.layout import PartitionField, Partitioning
+from forklake.model.sorting import show_transform
 from forklake.model.transforms import transform_of, value_of
 from forklake.model.tree import And, Compare, In, IsNull, Leaf, Node, Not, Or, StartsWith, conjuncts
 from forklake.model.types import Scalar
@@ -71,7 +72,7 @@ def _skip_leaf(
             case _:
                 excluded = False
         if excluded:
-            return f'its partition has {field!s} of "{name}" = {value}'
+            return f"{show_transform(field, name)} is {value} in its partition"
     return None
 
 

@@ -178,6 +178,24 @@ class FileReader:
             for low_key, low, high_key, high, nulls, count, nan, begin in self._rows("bounds", column=column)
         ]
 
+    def column_totals(self) -> dict[ColumnId, ColumnStats]:
+        """What all Parquet files together know of each column."""
+        return {
+            column: ColumnStats(
+                column,
+                int(count),
+                None if nulls is None else int(nulls),
+                low,
+                high,
+                low_key,
+                high_key,
+                None if nan is None else bool(nan),
+                None,
+                None if size is None else int(size),
+            )
+            for column, count, nulls, low, high, low_key, high_key, nan, size in self._rows("column_totals")
+        }
+
     def totals(self) -> Totals:
         """How many files, rows and bytes there are."""
         return totals_of(self.database, self.catalog, self.table, self.at)

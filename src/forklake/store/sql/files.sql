@@ -146,6 +146,29 @@ SELECT s.min_key, s.min_value, s.max_key, s.max_value, s.null_count, s.value_cou
  WHERE f.catalog_id = $catalog AND f.table_id = $table AND f.file_format <> 'inlined'
    AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot);
 
+-- name: column_totals
+-- What all Parquet files of a table together know of each column.
+WITH known AS (
+    SELECT s.column_id, s.value_count, s.null_count, s.min_key, s.max_key, s.min_value, s.max_value,
+           s.contains_nan, s.column_size_bytes
+      FROM visible_data_file f
+      JOIN ducklake_file_column_stats s ON s.catalog_id = f.source_catalog_id AND s.data_file_id = f.data_file_id
+     WHERE f.catalog_id = $catalog AND f.table_id = $table
+       AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+), totals AS (
+    SELECT column_id, sum(value_count) AS value_count, sum(null_count) AS null_count,
+           count(*) - count(null_count) AS unknown_nulls, min(min_key) AS min_key, max(max_key) AS max_key,
+           max(CASE WHEN contains_nan THEN 1 WHEN NOT contains_nan THEN 0 END) AS contains_nan,
+           sum(column_size_bytes) AS size_bytes
+      FROM known
+     GROUP BY column_id
+)
+SELECT t.column_id, t.value_count, CASE WHEN t.unknown_nulls = 0 THEN t.null_count END,
+       (SELECT min(k.min_value) FROM known k WHERE k.column_id = t.column_id AND k.min_key = t.min_key),
+       (SELECT max(k.max_value) FROM known k WHERE k.column_id = t.column_id AND k.max_key = t.max_key),
+       t.min_key, t.max_key, t.contains_nan, t.size_bytes
+  FROM totals t;
+
 -- name: files_with_row
 -- The files that hold a row by its id: by their range of ids, or because rows carry ids and these surround it.
 SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
