@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from forklake.model.entities import Column
 from forklake.model.names import quoted
 from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
@@ -38,7 +40,57 @@ def shown_as(type: DataType) -> DataType:
 def shown(expression: str, type: DataType) -> str:
     """An expression as a result shows it."""
     target = shown_as(type)
-    return expression if target == type else f"CAST({expression} AS {to_sql(target)})"
+    return expression if target == type else f"CAST({_as_wkb(expression, type)} AS {to_sql(target)})"
+
+
+def _has_geometry(type: DataType) -> bool:
+    match type:
+        case List(element):
+            return _has_geometry(element)
+        case Map(key, value):
+            return _has_geometry(key) or _has_geometry(value)
+        case Struct(fields):
+            return any(_has_geometry(field) for _, field in fields)
+        case _:
+            return type == Scalar("geometry")
+
+
+def _as_wkb(expression: str, type: DataType, depth: int = 0) -> str:
+    """An expression with bytes instead of geometries, which DuckDB does not cast."""
+    if not _has_geometry(type):
+        return expression
+    variable = f"x{depth}"
+    match type:
+        case List(element):
+            inner = _as_wkb(variable, element, depth + 1)
+            return f"list_transform({expression}, lambda {variable}: {inner})"
+        case Map(key, value):
+            first = _as_wkb(f"{variable}.key", key, depth + 1)
+            second = _as_wkb(f"{variable}.value", value, depth + 1)
+            return _mapped(expression, variable, first, second)
+        case Struct(fields):
+            return _packed(
+                expression,
+                (
+                    (name, _as_wkb(f"struct_extract({expression}, {text(name)})", field, depth))
+                    for name, field in fields
+                ),
+            )
+        case _:
+            return f"st_aswkb({expression})"
+
+
+def _packed(expression: str, fields: Iterable[tuple[str, str]]) -> str:
+    """A struct of the fields, NULL where the expression is."""
+    listed = ", ".join(f"{quoted(name)} := {value}" for name, value in fields)
+    return f"CASE WHEN {expression} IS NULL THEN NULL ELSE struct_pack({listed}) END"
+
+
+def _mapped(expression: str, variable: str, key: str, value: str) -> str:
+    """A map of the keys and values, each an expression over an entry; NULL where the expression is."""
+    pair = f"struct_pack(k := {key}, v := {value})"
+    pairs = f"list_transform(map_entries({expression}), lambda {variable}: {pair})"
+    return f"CASE WHEN {expression} IS NULL THEN NULL ELSE map_from_entries({pairs}) END"
 
 
 class Shape:
@@ -81,20 +133,17 @@ def reshaped(expression: str, shape: Shape, depth: int = 0) -> str:
     variable = f"x{depth}"
     match column.type:
         case "struct":
-            fields = ", ".join(
-                f"{quoted(child.column.name)} := {_field(expression, child, depth)}"
-                for child in shape.children
+            return _packed(
+                expression,
+                ((child.column.name, _field(expression, child, depth)) for child in shape.children),
             )
-            return f"CASE WHEN {expression} IS NULL THEN NULL ELSE struct_pack({fields}) END"
         case "list":
             inner = reshaped(variable, shape.children[0], depth + 1)
             return f"list_transform({expression}, lambda {variable}: {inner})"
         case "map":
             key = reshaped(f"{variable}.key", shape.children[0], depth + 1)
             value = reshaped(f"{variable}.value", shape.children[1], depth + 1)
-            pair = f"struct_pack(k := {key}, v := {value})"
-            pairs = f"list_transform(map_entries({expression}), lambda {variable}: {pair})"
-            return f"CASE WHEN {expression} IS NULL THEN NULL ELSE map_from_entries({pairs}) END"
+            return _mapped(expression, variable, key, value)
         case _:
             return expression
 
