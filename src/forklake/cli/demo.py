@@ -16,9 +16,10 @@ from urllib.parse import quote
 import typer
 from rich.text import Text
 
+from forklake.cli.checks import Step
 from forklake.cli.options import Settings
 from forklake.cli.render import Output, literal, render, terminal
-from forklake.cli.story import STEPS, Step
+from forklake.cli.story import STEPS
 from forklake.errors import InvalidArgument
 from forklake.lake import Lake, init
 from forklake.localpg import LocalPostgres

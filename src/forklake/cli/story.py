@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
-from forklake.errors import CommitConflict, ForklakeError, InvalidArgument
+from forklake.cli import story_rows
+from forklake.cli.checks import Step, checked
+from forklake.errors import CommitConflict, InvalidArgument
 from forklake.lake import Lake
 from forklake.model.snapshots import Snapshot
 from forklake.model.types import to_sql
@@ -27,25 +28,6 @@ _ORDERS = """
     items STRUCT(sku VARCHAR, price DECIMAL(10, 2))[],
     labels MAP(VARCHAR, VARCHAR)
 """
-
-
-class ClaimFailed(ForklakeError):
-    """Something that the demo was about to say is not true."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A part of the story: it changes the lake, and yields what it found to be true."""
-
-    title: str
-    run: Callable[[Lake], Iterator[str]]
-
-
-def checked(holds: bool, claim: str) -> str:
-    """The claim, if it holds."""
-    if not holds:
-        raise ClaimFailed(f"the demo expected otherwise: {claim}")
-    return claim
 
 
 def two_catalogs(lake: Lake) -> Iterator[str]:
@@ -240,6 +222,7 @@ STEPS = (
     Step("A failed transaction leaves nothing behind", rollback),
     Step("Time travel", time_travel),
     Step("The history", history),
+    *story_rows.STEPS,
 )
 
 

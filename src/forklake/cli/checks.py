@@ -1,0 +1,28 @@
+"""Steps of the demo's story: each changes the lake, and says only what it has checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from forklake.errors import ForklakeError
+from forklake.lake import Lake
+
+
+class ClaimFailed(ForklakeError):
+    """Something that the demo was about to say is not true."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of the story: it changes the lake, and yields what it found to be true."""
+
+    title: str
+    run: Callable[[Lake], Iterator[str]]
+
+
+def checked(holds: bool, claim: str) -> str:
+    """The claim, if it holds."""
+    if not holds:
+        raise ClaimFailed(f"the demo expected otherwise: {claim}")
+    return claim
