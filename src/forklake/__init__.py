@@ -1,6 +1,7 @@
 """forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
 from forklake.catalog import Catalog
+from forklake.engine.locate import RowPlace
 from forklake.errors import (
     AlreadyExists,
     CatalogExists,
@@ -12,6 +13,7 @@ from forklake.errors import (
     DataPathMismatch,
     DataPathOverlap,
     DuplicateColumn,
+    EngineError,
     FileMissing,
     ForklakeError,
     InvalidArgument,
@@ -48,10 +50,16 @@ from forklake.errors import (
     ViewExists,
     ViewNotFound,
 )
+from forklake.facts import TableFile, TableStats
+from forklake.feed import ChangeFeed
 from forklake.lake import Lake, connect, init
+from forklake.merging import MergeResult
 from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
+from forklake.model.options import Options
+from forklake.reading import Scan
+from forklake.scan.plan import ScanPlan
 from forklake.table import Table
 from forklake.transaction import Transaction
 
@@ -62,6 +70,7 @@ __all__ = [
     "Catalog",
     "CatalogExists",
     "CatalogNotFound",
+    "ChangeFeed",
     "ColumnExists",
     "ColumnNotFound",
     "ColumnSpec",
@@ -70,6 +79,7 @@ __all__ = [
     "DataPathMismatch",
     "DataPathOverlap",
     "DuplicateColumn",
+    "EngineError",
     "FileMissing",
     "ForklakeError",
     "InvalidArgument",
@@ -84,16 +94,21 @@ __all__ = [
     "MacroNotFound",
     "MacroParameter",
     "MergeConflict",
+    "MergeResult",
     "MetadataExists",
     "MetadataNotFound",
     "MissingDependency",
     "NamingError",
     "NotFound",
+    "Options",
     "QualifiedName",
     "ReadOnlyStore",
     "ReservationConsumed",
     "ReservationError",
     "ReservationExpired",
+    "RowPlace",
+    "Scan",
+    "ScanPlan",
     "SchemaExists",
     "SchemaNotEmpty",
     "SchemaNotFound",
@@ -104,7 +119,9 @@ __all__ = [
     "StoreUnavailable",
     "Table",
     "TableExists",
+    "TableFile",
     "TableNotFound",
+    "TableStats",
     "Transaction",
     "TransactionClosed",
     "UnknownType",
