@@ -107,6 +107,16 @@ def test_polars_and_pandas_frames_are_read() -> None:
     assert read(pandas.DataFrame({"b": ["x", "y"], "a": pandas.array([1, None], "Int64")}), AB) == ROWS
 
 
+def test_rows_of_pandas_keep_their_gaps_and_their_nanoseconds() -> None:
+    pandas = pytest.importorskip("pandas")
+    ddl = "t TIMESTAMP_NS, n BIGINT"
+    assert read([{"t": pandas.NaT, "n": pandas.NA}], ddl) == [{"t": None, "n": None}]
+    exact = pandas.Timestamp("2024-01-01 00:00:00.000000001")
+    refused([{"t": exact}], ddl, "row 0", '"t"', "microseconds")
+    stored = rows_of(pandas.DataFrame({"t": [exact]}), table_of(ddl)).read_all()["t"]
+    assert stored.cast(pa.int64()).to_pylist() == [exact.value]
+
+
 @pytest.mark.parametrize("data", ["a,b", b"a", 5, None, [1, 2], ["a"], [ROWS[0], 5], [[1, "x"]]])
 def test_what_has_no_rows_is_refused(data: object) -> None:
     refused(data, AB, "dict")

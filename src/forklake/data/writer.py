@@ -27,7 +27,7 @@ Columns = tuple[Column, ...]
 
 _ROW_ID = Column(ROW_ID_COLUMN, ROW_ID_NAME, "int64")
 """The ids that rows carry have bounds like any column: so a row is found by its id."""
-_OPEN_FILES = 32
+_OPEN_FILES = 64
 """How many partitions are written at once: an upload to a bucket keeps some megabytes in memory."""
 _SMALL_CHUNK = 8_192
 """Chunks of fewer rows are joined first: Arrow's writer has work to do for each."""
@@ -143,9 +143,7 @@ class _Writing:
         else:
             parts = split(batch, self.partitioning.fields, self.columns)
         for values, part in parts:
-            partition = self._partitions.pop(values, None) or _Partition(self, values)
-            # The one that was used last stands at the end.
-            self._partitions[values] = partition
+            partition = self._partitions.setdefault(values, _Partition(self, values))
             self._waiting -= partition.waiting_bytes
             partition.add(part)
             self._waiting += partition.waiting_bytes
@@ -157,8 +155,9 @@ class _Writing:
             self._waiting -= largest.waiting_bytes
             largest.flush()
         opened = [partition for partition in self._partitions.values() if partition.file is not None]
-        for partition in opened[:-_OPEN_FILES]:
-            partition.close_file()
+        if len(opened) > _OPEN_FILES:
+            # Not the one that waited longest: partitions that take turns would all become many small files.
+            max(opened, key=lambda partition: partition.file_size).close_file()
 
     def finish(self) -> list[WrittenFile]:
         """Write what waits, and close every file."""
@@ -230,6 +229,10 @@ class _Partition:
         self.file.write(table)
         if self.file.size >= self.writing.options.target_file_size:
             self.close_file()
+
+    @property
+    def file_size(self) -> int:
+        return 0 if self.file is None else self.file.size
 
     def close_file(self) -> None:
         if self.file is not None:
