@@ -30,6 +30,8 @@ ROW_ID, SNAPSHOT, PLACE, POSITION = (
     "forklake_position",
 )
 """Columns that a relation may have beside those of the table; no user's column begins like this in them."""
+_INDEX = pa.uint64()
+"""What DuckDB numbers files with; another type would be compared as 128 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,10 @@ def _read(
 ) -> str:
     addresses = [literal(storage.address(file.file.path, file.file.path_is_relative)) for file in files]
     listed = "[" + ", ".join(map(text, addresses)) + "]"
-    source = f"read_parquet({listed}, hive_partitioning = false{_schema(group, wanted)})"
+    # Given a schema, DuckDB opens no file before it plans, and would take the deletes for the larger side.
+    rows = sum(file.file.record_count for file in files)
+    options = f"hive_partitioning = false, explicit_cardinality = {max(rows, 1)}{_schema(group, wanted)}"
+    source = f"read_parquet({listed}, {options})"
     about = _about(files, group, wanted)
     selected = [_column(shape, group) for shape in group.shapes]
     selected += _extras(group, first, wanted)
@@ -163,7 +168,7 @@ def _read(
 
 
 def _not_deleted(deleted: Sequence[Positions], name: str, tables: dict[str, pa.Table]) -> str:
-    places = pa.concat_arrays([pa.repeat(pa.scalar(at, pa.int64()), len(d)) for at, d in enumerate(deleted)])
+    places = pa.concat_arrays([pa.repeat(pa.scalar(at, _INDEX), len(d)) for at, d in enumerate(deleted)])
     tables[name] = pa.table({"place": places, "position": pa.concat_arrays(list(deleted))})
     return f" ANTI JOIN {name} AS d ON d.place = f.file_index AND d.position = f.file_row_number"
 
@@ -220,7 +225,7 @@ def _about(files: Sequence[ScanFile], group: _Group, wanted: Wanted) -> pa.Table
     if not (wanted.row_id or wanted.snapshot or wanted.begin or group.partition_columns):
         return None
     columns: dict[str, pa.Array] = {
-        "place": pa.array(range(len(files)), pa.int64()),
+        "place": pa.array(range(len(files)), _INDEX),
         "row_id_start": pa.array([file.file.row_id_start for file in files], pa.int64()),
         "begin": pa.array([file.file.begin for file in files], pa.int64()),
     }
