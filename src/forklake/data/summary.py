@@ -61,7 +61,8 @@ def _text(value: Stored, type: DataType) -> str | None:
 def _plain(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
     """As files store them: moments are whole numbers."""
     if isinstance(values.type, pa.BaseExtensionType):
-        values = pa.chunked_array([chunk.storage for chunk in values.chunks], values.type.storage_type)
+        chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+        values = pa.chunked_array([chunk.storage for chunk in chunks], values.type.storage_type)
     kind = values.type
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return values.cast(pa.int32())
