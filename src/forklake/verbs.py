@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar, cast
 
 from forklake.commit.draft import Draft, Tagged
-from forklake.commit.flush import flush_rows
+from forklake.commit.flush import write_inlined
 from forklake.commit.output import output_for
 from forklake.errors import InvalidArgument
 from forklake.model.columns import build
@@ -145,11 +145,19 @@ class CatalogVerbs:
                 tables = [draft.table(number) for number in draft.inlined_tables()]
             else:
                 tables = [draft.table_named(QualifiedName.parse(table))]
-            flushed = 0
-            for found in tables:
-                output = output_for(draft, found, workbench.storage, workbench.options, draft.written)
-                flushed += flush_rows(draft, found, output)
-            return flushed
+            # All are written before any is staged, so that a failure leaves a transaction as it was.
+            written = [
+                write_inlined(
+                    draft,
+                    found,
+                    output_for(draft, found, workbench.storage, workbench.options, draft.written),
+                )
+                for found in tables
+            ]
+            flushes = [flush for flush in written if flush is not None]
+            for flush in flushes:
+                flush.stage(draft)
+            return sum(flush.count for flush in flushes)
 
         return self.apply(change)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,25 +13,44 @@ from forklake.data.conform import conform
 from forklake.data.schema import ROW_ID_NAME, arrow_schema
 from forklake.model.columns import Columns
 from forklake.model.entities import Table
+from forklake.model.files import WrittenFile
 from forklake.model.ids import SnapshotId
 from forklake.model.kernels import pc
 from forklake.scan.plan import ScanRows, plan_files
 
 
-def flush_rows(draft: Draft, table: Table, output: TableOutput) -> int:
-    """Stage the move of every inlined row of a table that is committed; returns how many there are."""
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Inlined rows of a table, and the files that hold them from now on."""
+
+    table: Table
+    moved: list[ScanRows]
+    files: list[WrittenFile]
+    newest_row: SnapshotId
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(file.record_count for file in self.files)
+
+    def stage(self, draft: Draft) -> None:
+        """Let the files take the place of the inlined rows."""
+        staged = draft.staged(self.table)
+        for part in self.moved:
+            staged.retire(part, moved=True)
+        for file in self.files:
+            staged.add_file(file, newest_row=self.newest_row)
+
+
+def write_inlined(draft: Draft, table: Table, output: TableOutput) -> Flush | None:
+    """Write every inlined row of a table that is committed into files; None if there is none."""
     plan = plan_files(draft.source(table), [])
     stored = [part for part in plan.rows if part.file.id >= 0]
     if not stored:
-        return 0
-    staged = draft.staged(table)
+        return None
     rows = pa.concat_tables(list(_moved(stored, table.columns)))
     newest = SnapshotId(max(part.file.begin for part in stored))
-    for part in stored:
-        staged.retire(part, moved=True)
-    for file in output.write(rows) if rows.num_rows else ():
-        staged.add_file(file, newest_row=newest)
-    return rows.num_rows
+    return Flush(table, stored, output.write(rows) if rows.num_rows else [], newest)
 
 
 def _moved(parts: Sequence[ScanRows], columns: Columns) -> Iterator[pa.Table]:

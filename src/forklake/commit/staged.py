@@ -102,7 +102,7 @@ class StagedRows:
                 continue
             known = self.deleted.get(file)
             merged = positions if known is None else pa.concat_arrays([known, positions]).sort()
-            if place.live_rows == len(positions):
+            if place.live_rows == len(positions) and not self._has_moved_rows(file):
                 self._retire(place)
             else:
                 self.deleted[file] = merged
@@ -116,11 +116,19 @@ class StagedRows:
         if place.file.id == BUFFER:
             self.buffer = None
             return
-        if not moved and place.file.id >= 0:
-            self.removed += place.live_rows
-        self._retire(place)
         if moved:
+            # What the transaction deleted before stays on record: it was not moved.
+            self.retired[place.file.id] = place.file
             self.moved.add(place.file.id)
+        elif self._has_moved_rows(place.file.id):
+            self.delete({place.file.id: (place, _live(place))})
+        else:
+            self.removed += place.live_rows if place.file.id >= 0 else 0
+            self._retire(place)
+
+    def _has_moved_rows(self, file: DataFileId) -> bool:
+        """Whether a file was added for rows of the base: then it stays to tell which of them were deleted."""
+        return file in self.added and self.added[file].newest_row is not None
 
     def _retire(self, place: ScanFile | ScanRows) -> None:
         file = place.file
@@ -158,3 +166,10 @@ class StagedRows:
             {file: positions for file, positions in self.deleted.items() if file >= 0},
             dict(self.mappings),
         )
+
+
+def _live(place: ScanFile | ScanRows) -> Positions:
+    everything = pa.array(range(place.file.record_count), pa.int64())
+    if place.deleted is None:
+        return everything
+    return everything.filter(pc.invert(pc.is_in(everything, value_set=place.deleted)))

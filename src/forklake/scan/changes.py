@@ -52,11 +52,13 @@ def plan_changes(source: Source, start: SnapshotId, end: SnapshotId, storage: St
         file = past.file
         place = _place(file, contents)
         known, events = _events(past, found, start, end, storage)
-        same = [gone for snapshot, gone in events if snapshot == file.begin]
-        if start < file.begin <= end and file.newest_row is None:
-            inserted.append(replace(place, deleted=_joined(same) if same else None))
-        later = [(snapshot, gone) for snapshot, gone in events if snapshot != file.begin]
-        deleted += [Gone(place, gone, snapshot) for snapshot, gone in later]
+        if file.newest_row is None:
+            # Rows that came and went in one commit were never there, unless they came from another file.
+            same = [gone for snapshot, gone in events if snapshot == file.begin]
+            events = [(snapshot, gone) for snapshot, gone in events if snapshot != file.begin]
+            if start < file.begin <= end:
+                inserted.append(replace(place, deleted=_joined(same) if same else None))
+        deleted += [Gone(place, gone, snapshot) for snapshot, gone in events]
         if past.end is not None and start < past.end <= end and file.id not in moved:
             left = replace(place, file=replace(file, begin=past.end), deleted=known)
             if left.live_rows:
