@@ -170,7 +170,9 @@ class Catalog(CatalogVerbs):
         plan = draft.plan(rows)
         if not plan.changes:
             return None
-        published = publish(self._database, plan, draft.head, author, rebase=rebase)
+        published = publish(
+            self._database, plan, draft.head, author, rebase=rebase, figures=workbench.figures
+        )
         if not published.rebased:
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs), latest=True)

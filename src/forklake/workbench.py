@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
+from forklake.commit.figures import KnownFigures
 from forklake.data.storage import Storage
 from forklake.engine.local import Engine
 from forklake.errors import StorageError
@@ -20,6 +21,7 @@ class Workbench:
         self._database = database
         self.storage = storage
         self.engine = Engine(storage)
+        self.figures = KnownFigures()
         self._options: Options | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""The part of the demo's story that is about rows: bicycle trips come in, change, go, and stay in the past."""
+"""The part of the demo that is about rows: bicycle trips come in, change, go, and stay in the past."""
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from forklake.commit.settle import TableWrites
 from forklake.model.files import ColumnStats
-from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.ids import CatalogId, ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Row, Session
 from forklake.store.files import totals_of
@@ -17,6 +17,9 @@ SPACE = 2**32
 """A fork numbers the rows that it adds to an inherited table from a multiple of this on."""
 FIRST_SPACE = 2**16
 """Below, there is room for the rows of tables in the catalogs that made them."""
+
+MOST_CATALOGS = 4096
+MOST_TABLES = 1024
 
 _FIGURES = ("catalog_id", "table_id", "record_count", "next_row_id", "file_size_bytes")
 _BOUNDS = (
@@ -69,22 +72,49 @@ class Figures:
     bounds: dict[ColumnId, Bounds] = field(default_factory=dict[ColumnId, Bounds])
 
 
+class KnownFigures:
+    """Figures that our own last commits led to: while nobody else commits, they need not be read again."""
+
+    def __init__(self) -> None:
+        """Nothing is known."""
+        self._known: dict[CatalogId, tuple[SnapshotId, dict[TableId, Figures]]] = {}
+
+    def at(self, catalog: CatalogId, snapshot: SnapshotId) -> dict[TableId, Figures]:
+        """What is known of a catalog that stands at a snapshot."""
+        known = self._known.get(catalog)
+        return known[1] if known is not None and known[0] == snapshot else {}
+
+    def put(
+        self, catalog: CatalogId, base: SnapshotId, snapshot: SnapshotId, figures: Mapping[TableId, Figures]
+    ) -> None:
+        """Remember what a commit led from one snapshot to another has counted."""
+        kept = self.at(catalog, base)
+        if len(self._known) >= MOST_CATALOGS:
+            self._known.clear()
+        self._known[catalog] = (snapshot, {**(kept if len(kept) < MOST_TABLES else {}), **figures})
+
+
 def read_figures(
-    session: Session, head: Head, base: SnapshotId, writes: Sequence[TableWrites], spaces: Sequence[int]
+    session: Session,
+    head: Head,
+    base: SnapshotId,
+    writes: Sequence[TableWrites],
+    spaces: Sequence[int],
+    known: KnownFigures,
 ) -> dict[TableId, Figures]:
     """The figures of the tables that a commit writes to, as they stand under the lock."""
     tables = [table.table_id for table in writes if table.table_id >= 0]
-    found: dict[TableId, Figures] = {}
-    if tables:
-        listed = json.dumps(tables)
-        for table, records, next_row_id, size in session.rows(
+    remembered = known.at(head.catalog_id, base)
+    found = {table: remembered[table] for table in tables if table in remembered}
+    missing = [table for table in tables if table not in found]
+    if missing:
+        listed = json.dumps(missing)
+        for table, records, next_row_id, size, column, null, nan, *values in session.rows(
             "figures", catalog=head.catalog_id, tables=listed
         ):
-            found[table] = Figures(records, next_row_id, size)
-        for table, column, *bounds in session.rows("column_figures", catalog=head.catalog_id, tables=listed):
-            if table in found:
-                null, nan, *values = bounds
-                found[table].bounds[column] = Bounds(bool(null), None if nan is None else bool(nan), *values)
+            figures = found.setdefault(table, Figures(records, next_row_id, size))
+            if column is not None:
+                figures.bounds[column] = Bounds(bool(null), None if nan is None else bool(nan), *values)
     free = iter(spaces)
     for table in writes:
         if table.table_id not in found:

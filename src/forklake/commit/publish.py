@@ -11,11 +11,12 @@ from forklake.commit.attempts import commit_once
 from forklake.commit.changes import Pair
 from forklake.commit.conflicts import conflict_error, conflicts
 from forklake.commit.draft import Plan
+from forklake.commit.figures import Figures, KnownFigures
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Origin
-from forklake.model.ids import SnapshotId
+from forklake.model.ids import SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Allocation, Database, Record, Row, Session, as_time
 from forklake.store.read import dropped
@@ -47,6 +48,10 @@ class Published:
     """What provisional ids became."""
     rebased: bool
     """Whether others had committed since the base."""
+    at: SnapshotId
+    """The snapshot that it follows."""
+    figures: Mapping[TableId, Figures]
+    """What the tables amount to whose rows changed."""
 
     def final_id(self, given: int) -> int:
         """The id that an object has now."""
@@ -70,7 +75,15 @@ class StaleBase(ForklakeError):
     """The catalog has moved on since the state that a change was based on was seen."""
 
 
-def publish(database: Database, plan: Plan, base: Head, author: Author, *, rebase: bool = True) -> Published:
+def publish(
+    database: Database,
+    plan: Plan,
+    base: Head,
+    author: Author,
+    *,
+    figures: KnownFigures,
+    rebase: bool = True,
+) -> Published:
     """Commit a plan on top of the catalog's head, or raise `CommitConflict` and write nothing.
 
     Without leave to `rebase`, anything that was committed since the base raises `StaleBase`.
@@ -88,10 +101,12 @@ def publish(database: Database, plan: Plan, base: Head, author: Author, *, rebas
             raise StaleBase(f"the catalog has moved on since snapshot {base.snapshot_id}")
         if locked is None:
             raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
-        published = _write(session, plan, base, author, *locked)
+        published = _write(session, plan, base, author, *locked, figures)
         return published.head.snapshot_id, published
 
-    return commit_once(database, write)
+    published = commit_once(database, write)
+    figures.put(base.catalog_id, published.at, published.head.snapshot_id, published.figures)
+    return published
 
 
 def _write(
@@ -101,6 +116,7 @@ def _write(
     author: Author,
     row: Row,
     numbers: Allocation,
+    known: KnownFigures,
 ) -> Published:
     at, schema_version, moment, ended = row
     if ended is not None:
@@ -127,11 +143,14 @@ def _write(
     if plan.dropped_tables:
         _end_files(session, plan.dropped_tables, head)
     _write_schema_versions(session, changes, head)
+    figures: dict[TableId, Figures] = {}
     if plan.rows:
         spaces = numbers.catalog_ids[len(plan.new_ids) :]
-        write_rows(session, plan.rows, head, at, numbers, lambda old: ids.get(old, old), spaces)
+        figures = write_rows(
+            session, plan.rows, head, at, numbers, lambda old: ids.get(old, old), spaces, known
+        )
     session.record(record_of(head, numbers, changes, author))
-    return Published(head, tuple(pairs), ids, rebased)
+    return Published(head, tuple(pairs), ids, rebased, at, figures)
 
 
 def _check_conflicts(session: Session, plan: Plan, base: Head) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from forklake.commit.figures import Figures, bounds_row, read_figures, widened, write_figures
+from forklake.commit.figures import Figures, KnownFigures, bounds_row, read_figures, widened, write_figures
 from forklake.commit.settle import InlinedRows, TableWrites
 from forklake.commit.staged import AddedFile
 from forklake.model.changes import Change, Verb
 from forklake.model.files import ColumnStats
-from forklake.model.ids import ColumnId, SnapshotId
+from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Allocation, Row, Session
 from forklake.store.files import stats_row
@@ -57,9 +57,10 @@ def write_rows(
     numbers: Allocation,
     ids: Renumber,
     spaces: Sequence[int],
-) -> None:
+    remembered: KnownFigures,
+) -> dict[TableId, Figures]:
     """Add files, deletes and inlined rows, and count them. `at` is the snapshot that the commit follows."""
-    known = read_figures(session, head, at, writes, spaces)
+    known = read_figures(session, head, at, writes, spaces, remembered)
     free = iter(numbers.file_ids)
     tables = [_TableRows(table, known[table.table_id], head, free, ids) for table in writes]
     sets: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
@@ -68,11 +69,11 @@ def write_rows(
         table.collect()
         for name, found in table.rows.items():
             sets.setdefault((name, tuple(found[0])), []).extend(tuple(row.values()) for row in found)
-        for column, bounds in widened(table.figures.bounds, table.stats).items():
-            wider.append(bounds_row(head, table.table_id, column, bounds))
+        wider += table.widen()
     for (name, columns), rows in sets.items():
         session.insert(name, columns, rows)
     write_figures(session, head, [(table.table_id, table.figures) for table in tables], wider)
+    return {TableId(table.table_id): table.figures for table in tables}
 
 
 class _TableRows:
@@ -101,6 +102,12 @@ class _TableRows:
             self._add_inlined(self._writes.inlined)
         self._add_deletes()
         self._count(rows=-self._writes.removed, size=-self._writes.removed_bytes)
+
+    def widen(self) -> list[Row]:
+        """Take the bounds of what was added into account; returns those that changed, as they are stored."""
+        wider = widened(self.figures.bounds, self.stats)
+        self.figures = replace(self.figures, bounds={**self.figures.bounds, **wider})
+        return [bounds_row(self._head, self.table_id, column, bounds) for column, bounds in wider.items()]
 
     def _add(self, table: str, row: Mapping[str, Any]) -> None:
         values = {"catalog_id": self._head.catalog_id, "table_id": self.table_id, **row}

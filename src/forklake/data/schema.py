@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 
 from forklake.errors import UnknownType
@@ -45,6 +47,7 @@ _IN_FILES: dict[str, pa.DataType] = {
 _NOT_IN_FILES = ("variant", "interval")
 
 
+@lru_cache(1024)
 def arrow_schema(
     columns: tuple[Column, ...], *, row_ids: bool = False, snapshot_ids: bool = False
 ) -> pa.Schema:

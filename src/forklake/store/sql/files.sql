@@ -248,12 +248,9 @@ SELECT snapshot_id, footprint
  ORDER BY snapshot_id;
 
 -- name: figures
--- What a catalog itself has counted of its tables.
-SELECT table_id, record_count, next_row_id, file_size_bytes
-  FROM ducklake_table_stats
- WHERE catalog_id = $catalog AND table_id IN ids($tables);
-
--- name: column_figures
-SELECT table_id, column_id, contains_null, contains_nan, min_value, max_value, min_key, max_key
-  FROM ducklake_table_column_stats
- WHERE catalog_id = $catalog AND table_id IN ids($tables);
+-- What a catalog itself has counted of its tables, and the bounds of their columns.
+SELECT t.table_id, t.record_count, t.next_row_id, t.file_size_bytes,
+       c.column_id, c.contains_null, c.contains_nan, c.min_value, c.max_value, c.min_key, c.max_key
+  FROM ducklake_table_stats t
+  LEFT JOIN ducklake_table_column_stats c ON c.catalog_id = t.catalog_id AND c.table_id = t.table_id
+ WHERE t.catalog_id = $catalog AND t.table_id IN ids($tables);
