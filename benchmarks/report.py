@@ -17,6 +17,19 @@ class Target:
     found: str
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one part of a report says."""
+
+    title: str
+    text: str
+    targets: Sequence[Target] = ()
+
+    def __str__(self) -> str:
+        """All of it."""
+        return "\n".join(filter(None, (f"== {self.title}", self.text, verdicts(self.targets))))
+
+
 def table(heading: Row, rows: Iterable[Row]) -> str:
     """Columns side by side; the first is text and the others are numbers."""
     lines = [heading, *rows]

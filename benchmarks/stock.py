@@ -19,6 +19,7 @@ from benchmarks.harness import Change, Writer
 _EXTENSIONS = {
     "duckdb_extension_ducklake": "ducklake",
     "duckdb_extension_postgres_scanner": "postgres_scanner",
+    "duckdb_extension_sqlite_scanner": "sqlite_scanner",
 }
 
 
@@ -35,7 +36,7 @@ class DuckLake:
     @contextmanager
     def open(self) -> Iterator[Change]:
         """A DuckDB in this process, attached to the lake."""
-        with _attached(self.server, self.metadata_schema, self.folder) as connection:
+        with attached(postgres(self.server), self.folder, metadata_schema=self.metadata_schema) as connection:
             if self.retries is not None:
                 connection.execute(f"SET ducklake_max_retry_count = {self.retries}")
             connection.execute(f"USE lake.{self.schema}")
@@ -49,18 +50,27 @@ class DuckLake:
             yield Alternating(create, alter)
 
 
-@contextmanager
-def _attached(server: str, metadata_schema: str, folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def postgres(server: str) -> str:
+    """How the extension wants the address of a PostgreSQL."""
     parts = conninfo_to_dict(server)
-    address = " ".join(f"{key}={parts[key]}" for key in ("host", "port", "user", "dbname"))
-    # With inlining it would also create a PostgreSQL table for each of ours, which is slower.
-    options = f"DATA_PATH '{folder}', METADATA_SCHEMA '{metadata_schema}', DATA_INLINING_ROW_LIMIT 0"
+    return "postgres:" + " ".join(f"{key}={parts[key]}" for key in ("host", "port", "user", "dbname"))
+
+
+@contextmanager
+def attached(
+    address: str, folder: str, *, metadata_schema: str | None = None, inlined_rows: int = 0
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB with a DuckLake called `lake`; the address is a path, `sqlite:path` or that of a server."""
+    # With inlining it would also create a table in the database for each of ours, which is slower.
+    options = f"DATA_PATH '{folder}', DATA_INLINING_ROW_LIMIT {inlined_rows}"
+    if metadata_schema is not None:
+        options += f", METADATA_SCHEMA '{metadata_schema}'"
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
         connection.execute("SET enable_progress_bar = false")
         for package, name in _EXTENSIONS.items():
             file = f"extensions/v{duckdb.__version__}/{name}.duckdb_extension"
             connection.execute(f"LOAD '{importlib.resources.files(package) / file}'")
-        connection.execute(f"ATTACH 'ducklake:postgres:{address}' AS lake ({options})")
+        connection.execute(f"ATTACH 'ducklake:{address}' AS lake ({options})")
         yield connection
 
 
@@ -74,7 +84,7 @@ def make_ducklake(
         data = str(folder / metadata_schema)
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(metadata_schema)))
-        with _attached(server, metadata_schema, data) as connection:
+        with attached(postgres(server), data, metadata_schema=metadata_schema) as connection:
             for place in range(writers if shared else 1):
                 connection.execute(f"CREATE SCHEMA lake.writer_{place}")
                 made.append(DuckLake(server, metadata_schema, data, f"writer_{place}", retries))
