@@ -13,13 +13,13 @@ from forklake.data.schema import arrow_schema
 from forklake.engine.local import Engine
 from forklake.engine.relation import PLACE, POSITION, ROW_ID, Relation, Wanted, relation
 from forklake.engine.select import ALIAS, where
+from forklake.engine.text import computed
 from forklake.errors import InvalidData
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.kernels import pc
 from forklake.model.names import quoted
-from forklake.model.types import to_sql
 from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows
 
 Found = Mapping[DataFileId, tuple[ScanFile | ScanRows, Positions]]
@@ -100,7 +100,7 @@ def updated_rows(
 
 def assigned(column: Column, expression: str) -> str:
     """A new value of a column, in its type."""
-    return f"CAST(({expression}) AS {to_sql(column.data_type)}) AS {quoted(column.name)}"
+    return f"{computed(expression, column.data_type)} AS {quoted(column.name)}"
 
 
 def _rewritten(engine: Engine, query: Relation, plan: ScanPlan, places: Places) -> Iterator[pa.RecordBatch]:

@@ -12,8 +12,9 @@ import pyarrow as pa
 from forklake.data.storage import Storage
 from forklake.engine.errors import translated
 from forklake.engine.remote import attach_storage
+from forklake.engine.text import computed
 from forklake.engine.verify import Verifier
-from forklake.model.types import DataType, to_sql
+from forklake.model.types import DataType
 from forklake.scan.plan import ScanPlan
 
 BATCH_ROWS = 122_880
@@ -64,7 +65,7 @@ class Engine:
 
     def evaluate(self, expression: str, type: DataType, rows: int) -> pa.Array:
         """An expression that needs no row, such as `now()` or `uuid()`, for a number of rows."""
-        sql = f"SELECT CAST(({expression}) AS {to_sql(type)}) AS v FROM range({int(rows)})"
+        sql = f"SELECT {computed(expression, type)} AS v FROM range({int(rows)})"
         column = self.table(sql, {}).column("v").combine_chunks()
         return column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 from forklake.engine.dml import Places, as_written, assigned
 from forklake.engine.local import Engine
 from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
-from forklake.engine.text import text
+from forklake.engine.text import computed, text
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.names import quoted
-from forklake.model.types import to_sql
 from forklake.scan.plan import ScanPlan
 
 SOURCE, TARGET = "source", "target"
@@ -69,8 +68,7 @@ def unmatched_rows(
     """Rows of the source that meet none of the table, as values for some columns of it."""
     source = relation(plan, engine.storage, Wanted(tuple(join.keys)))
     selected = ", ".join(
-        f"CAST(({values[column.name]}) AS {to_sql(column.data_type)}) AS {quoted(column.name)}"
-        for column in columns
+        f"{computed(values[column.name], column.data_type)} AS {quoted(column.name)}" for column in columns
     )
     sql = (
         f"SELECT {selected} FROM {_TABLE} AS {SOURCE} "

@@ -43,6 +43,11 @@ def shown(expression: str, type: DataType) -> str:
     return expression if target == type else f"CAST({_as_wkb(expression, type)} AS {to_sql(target)})"
 
 
+def computed(expression: str, type: DataType) -> str:
+    """An expression as a value of a type, in a form that Arrow has."""
+    return shown(f"CAST(({expression}) AS {to_sql(type)})", type)
+
+
 def _has_geometry(type: DataType) -> bool:
     match type:
         case List(element):
