@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from pyarrow.fs import FileSelector, FileType
 
 from forklake.commit.draft import Draft
 from forklake.data.existing import Existing, Inspection
 from forklake.data.storage import Storage
-from forklake.errors import FileMissing, InvalidArgument, InvalidData
+from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError
 from forklake.model.entities import Table
 from forklake.model.ids import MappingId
-from forklake.model.mapping import MappedName, Mapping
+from forklake.model.mapping import Mapping
 
 _THREADS = 8
 _KINDS = ("field_id", "by_name", "by_position")
@@ -20,34 +22,74 @@ _KINDS = ("field_id", "by_name", "by_position")
 
 def check_mapping(mapping: object) -> None:
     """Refuse what is no way to find columns."""
-    if not (mapping in _KINDS if isinstance(mapping, str) else isinstance(mapping, dict)):
+    if isinstance(mapping, dict) and all(isinstance(name, str) for pair in mapping.items() for name in pair):
+        targets = [str(target).lower() for target in mapping.values()]
+        if len(set(targets)) < len(targets):
+            raise InvalidArgument("the mapping names a column of the table twice: give each one source")
+    elif mapping not in _KINDS:
         kinds = ", ".join(map(repr, _KINDS))
         raise InvalidArgument(f"mapping is {kinds} or a dict of names in files to columns, not {mapping!r}")
 
 
 def find_files(storage: Storage, paths: str | Path | Sequence[str | Path]) -> list[tuple[str, bool]]:
     """Every file that is meant, as a path and whether it is relative to the data path of the lake."""
-    listed = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: dict[tuple[str, bool], None] = {}
-    for path in listed:
-        for file in _expanded(str(path)):
-            found[_placed(storage, file)] = None
-    if not found:
-        raise FileMissing(f"there are no Parquet files at {', '.join(map(str, listed)) or 'no path at all'}")
-    return list(found)
+    listed = _listed(paths)
+    if not listed:
+        raise InvalidArgument("no file is named: give a path, or several")
+    with ThreadPoolExecutor(_THREADS, "forklake-list") as pool:
+        expanded = pool.map(lambda path: _expanded(storage, path), listed)
+        # A file that is named twice is meant once.
+        return list(dict.fromkeys(_placed(storage, file) for files in expanded for file in files))
 
 
-def _expanded(path: str) -> Iterator[str]:
+def _listed(paths: object) -> list[str]:
+    match paths:
+        case str() | Path():
+            return [str(paths)]
+        case list() | tuple() if all(isinstance(path, str | Path) for path in paths):
+            return [str(path) for path in paths]
+        case _:
+            raise InvalidArgument(
+                f"files are given as a path or a list of paths, not as {type(paths).__name__}"
+            )
+
+
+def _expanded(storage: Storage, path: str) -> list[str]:
+    """A file itself, or every file of a folder."""
     if "://" in path:
-        yield path
-        return
+        return _in_bucket(storage, path)
     local = Path(path).absolute()
-    if local.is_dir():
-        # Names that begin so are bookkeeping of other writers.
-        files = (file for file in sorted(local.rglob("*.parquet")) if not file.name.startswith(("_", ".")))
-        yield from map(str, files)
-    else:
-        yield str(local)
+    if ".." in local.parts:
+        local = local.resolve()
+    if not local.is_dir():
+        return [str(local)]
+    below = sorted(local.rglob("*.parquet"))
+    return _checked(path, [str(file) for file in below if _is_data(file.relative_to(local).as_posix())])
+
+
+def _in_bucket(storage: Storage, path: str) -> list[str]:
+    filesystem, key = storage.resolve(path.rstrip("/"), relative=False)
+    try:
+        if filesystem.get_file_info(key).type != FileType.Directory:
+            return [path]
+        below = sorted(info.path for info in filesystem.get_file_info(FileSelector(key, recursive=True)))
+    except OSError as error:
+        reason = storage.s3.options.hidden(str(error))
+        raise StorageError(f"looking at {path} failed: {reason}") from None
+    named = [file for file in below if file.endswith(".parquet") and _is_data(file.removeprefix(f"{key}/"))]
+    return _checked(path, [f"s3://{file}" for file in named])
+
+
+def _is_data(path: str) -> bool:
+    """Names that begin so are bookkeeping of other writers, unless they are values as in `_day=1/`."""
+    parts = path.split("/")
+    return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
+
+
+def _checked(folder: str, files: list[str]) -> list[str]:
+    if not files:
+        raise FileMissing(f"there are no Parquet files in {folder}: their names end with .parquet")
+    return files
 
 
 def _placed(storage: Storage, path: str) -> tuple[str, bool]:
@@ -64,23 +106,24 @@ def inspect(inspection: Inspection, files: Sequence[tuple[str, bool]]) -> list[E
 
 def stage(draft: Draft, table: Table, found: Iterable[Existing]) -> int:
     """Make files part of a table; returns how many rows they have."""
-    staged = draft.staged(table)
+    files = [existing for existing in found if existing.written.record_count]
     source = draft.source(table)
     known = {file.path for file in source.reader.files()} if source.is_stored else set[str]()
     known |= {file.path for file in source.uncommitted.files}
-    mappings: dict[tuple[MappedName, ...], MappingId] = {}
-    rows = 0
-    for existing in found:
-        written = existing.written
-        if written.path in known:
-            raise InvalidData(f"{written.path} is part of the table already")
+    for existing in files:
+        # All are looked at before anything is staged: a transaction may go on after a refusal.
+        if existing.written.path in known:
+            raise InvalidData(f"{existing.written.path} is part of the table already")
+    staged = draft.staged(table)
+    mappings: dict[object, MappingId] = {}
+    for existing in files:
         mapping_id: MappingId | None = None
         if existing.names:
-            if existing.names not in mappings:
-                mapping_id = mappings[existing.names] = MappingId(staged.new_id())
-                staged.mappings[mapping_id] = Mapping(mapping_id, existing.names)
-            mapping_id = mappings[existing.names]
-        if written.record_count:
-            staged.add_file(written, mapping_id=mapping_id)
-            rows += written.record_count
-    return rows
+            # One call of DuckDB's reader takes the types of its first file for those of all.
+            key = existing.names, existing.signature
+            if key not in mappings:
+                mappings[key] = MappingId(staged.new_id())
+                staged.mappings[mappings[key]] = Mapping(mappings[key], existing.names)
+            mapping_id = mappings[key]
+        staged.add_file(existing.written, mapping_id=mapping_id)
+    return sum(existing.written.record_count for existing in files)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from forklake.data.conform import conform
 from forklake.data.deletes import positions_of
-from forklake.data.existing import hive_values
+from forklake.data.hive import hive_values
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.data.storage import Storage
 from forklake.engine.remote import literal
