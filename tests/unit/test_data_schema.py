@@ -91,10 +91,10 @@ def test_types_land_in_parquet_under_their_own_names(type: str, logical: str) ->
     assert leaf.logical_type.type == logical
 
 
-@pytest.mark.parametrize("type", ["VARIANT", "INTERVAL", "STRUCT(a VARIANT)[]"])
+@pytest.mark.parametrize("type", ["VARIANT", "STRUCT(a VARIANT)[]"])
 def test_what_parquet_cannot_hold_is_refused_by_name(type: str) -> None:
     columns = build(columns_of(f"odd {type}"))
-    with pytest.raises(UnknownType, match=r"VARIANT|INTERVAL"):
+    with pytest.raises(UnknownType, match="VARIANT"):
         arrow_schema(columns)
 
 

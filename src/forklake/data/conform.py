@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 
-from forklake.data.defaults import default_of
+from forklake.data.defaults import initial_of
 from forklake.data.fit import fit
 from forklake.data.schema import FIELD_ID, arrow_schema, file_type
-from forklake.model.entities import Column, Default
+from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN
 from forklake.model.kernels import pc
 
@@ -25,13 +23,6 @@ def conform(rows: pa.Table, columns: tuple[Column, ...]) -> pa.Table:
     arrays = [_column(rows, found, column) for column in columns]
     arrays += [_flat(rows, found[key]) for key in (ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN) if key in found]
     return pa.table(arrays, schema=schema)
-
-
-def initial_of(column: Column, rows: int) -> pa.Array:
-    """What rows read for a column that was added after they were written."""
-    value = column.initial_default
-    default = None if value is None else Default(value, "literal")
-    return default_of(replace(column, default=default, nullable=True), rows)
 
 
 def id_of(field: pa.Field) -> int | None:

@@ -158,6 +158,23 @@ def _to_nanosecond_text(array: pa.Array, column: Column, where: str) -> pa.Array
     return array if _is_text(array.type) else array.cast(pa.time64("ns")).cast(pa.string())
 
 
+def _to_interval_text(array: pa.Array, column: Column, where: str) -> pa.Array:
+    """As DuckDB reads it: Arrow has no intervals in Parquet."""
+    if kind.is_duration(array.type):
+        micros = array.cast(pa.duration("us")).cast(pa.int64()).to_pylist()
+        return pa.array([None if one is None else f"{one} microseconds" for one in micros], pa.string())
+    return pa.array([_interval_text(one, column, where) for one in array.to_pylist()], pa.string())
+
+
+def _interval_text(value: pa.MonthDayNano | None, column: Column, where: str) -> str | None:
+    if value is None:
+        return None
+    micros, rest = divmod(value.nanoseconds, 1000)
+    if rest:
+        raise misfit(where, column, f"{value} counts nanoseconds, and an interval ends with microseconds")
+    return f"{value.months} months {value.days} days {micros} microseconds"
+
+
 def _to_text(array: pa.Array, column: Column, where: str) -> pa.Array:
     array = array.storage if _is_json(array.type) else array
     result = array if kind.is_string(array.type) else array.cast(pa.string())
@@ -343,6 +360,7 @@ _SCALARS: dict[str, tuple[_Accept, _Convert]] = {
         _to_uuid,
     ),
     "geometry": (_is_bytes, _to_geometry),
+    "interval": (lambda type: kind.is_interval(type) or kind.is_duration(type), _to_interval_text),
 }
 _NESTED: dict[str, _Convert] = {"list": _to_list, "map": _to_map, "struct": _to_struct}
 _ACCEPTS_NESTED: dict[str, _Accept] = {"list": _is_list, "map": _is_map, "struct": kind.is_struct}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +14,8 @@ from forklake.data.schema import FIELD_ID
 from forklake.model.entities import Column
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId
-from forklake.model.keys import HIGHEST, LOWEST, Value, bounds, has_nan
-from forklake.model.texts import MAX_TEXT, Stored, is_storable, text_of
+from forklake.model.keys import HIGHEST, LOWEST, bounds, has_nan
+from forklake.model.texts import as_value, kept_text
 from forklake.model.types import DataType, Scalar
 
 # Writers that keep the bounds of texts whole or leave them out. Others may cut them, and Arrow does not tell.
@@ -113,7 +112,7 @@ class _Footer:
         contains_nan = self._seen.nan.get(column.id)
         low, high = self._bounds(chunks, column, at)
         min_key, max_key = bounds(
-            _value(low and low[0], type), _value(high and high[1], type), type, contains_nan=contains_nan
+            as_value(low and low[0], type), as_value(high and high[1], type), type, contains_nan=contains_nan
         )
         return ColumnStats(
             column.id,
@@ -155,12 +154,7 @@ class _Footer:
             return None
         if isinstance(bound[0], str | bytes) and not self._is_whole:
             return None
-        text = text_of(bound[0], type)
-        return text if text is not None and len(text) <= MAX_TEXT and is_storable(text) else None
-
-
-def _value(value: Stored | None, type: DataType) -> Value | None:
-    return UUID(bytes=value) if isinstance(value, bytes) and type == Scalar("uuid") else value
+        return kept_text(bound[0], type)
 
 
 def _null_count(chunks: list[Any]) -> int | None:

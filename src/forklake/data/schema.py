@@ -38,13 +38,14 @@ class Geometry(pa.ExtensionType):  # pyright: ignore[reportUntypedBaseClass]
 
 
 # Where files hold a type in another way than Arrow does in memory. A TIMETZ is its time in UTC. A TIME_NS is
-# text, as DuckDB writes it: DuckDB reads Parquet's nanoseconds as a TIME, and cuts them.
+# text, as DuckDB writes it: DuckDB reads Parquet's nanoseconds as a TIME, and cuts them. Arrow writes no INTERVAL.
 _IN_FILES: dict[str, pa.DataType] = {
     "timetz": pa.time64("us"),
     "time_ns": pa.string(),
+    "interval": pa.string(),
     "geometry": Geometry(),
 }
-_NOT_IN_FILES = ("variant", "interval")
+_NOT_IN_FILES = ("variant",)
 
 
 @lru_cache(1024)

@@ -11,7 +11,7 @@ from forklake.model.entities import Column
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
 from forklake.model.keys import has_key, has_nan, max_key, min_key
-from forklake.model.texts import MAX_TEXT, Stored, is_storable, stored, text_of
+from forklake.model.texts import as_value, kept_text, stored
 from forklake.model.types import DataType, Scalar
 
 
@@ -37,25 +37,19 @@ def summary(column: ColumnId, type: DataType, values: pa.ChunkedArray | pa.Array
         return ColumnStats(column, count, nulls, min_key="", max_key="~~")
     found = [stored(value, type) for value in _plain(values).to_pylist() if value is not None]
     nan = any(value != value for value in found) if has_nan(type) else None
-    keyed = sorted(
-        (min_key(value, type) or "", max_key(value, type) or "~~", at) for at, value in enumerate(found)
-    )
-    lowest, highest = keyed[0], max(keyed, key=lambda entry: entry[1])
+    values_of = [as_value(value, type) or value for value in found]
+    keyed = [(min_key(one, type) or "", max_key(one, type) or "~~", at) for at, one in enumerate(values_of)]
+    lowest, highest = min(keyed), max(keyed, key=lambda entry: entry[1])
     return ColumnStats(
         column,
         count,
         nulls,
-        _text(found[lowest[2]], type),
-        _text(found[highest[2]], type),
+        kept_text(found[lowest[2]], type),
+        kept_text(found[highest[2]], type),
         lowest[0],
         highest[1],
         nan,
     )
-
-
-def _text(value: Stored, type: DataType) -> str | None:
-    text = text_of(value, type)
-    return text if text is not None and len(text) <= MAX_TEXT and is_storable(text) else None
 
 
 def _plain(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

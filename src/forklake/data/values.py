@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal as Number
 from numbers import Integral, Real
 from operator import index
@@ -281,6 +281,17 @@ def _clock_utc(value: object) -> int:
     return int(stored(value if value.tzinfo else value.replace(tzinfo=UTC), Scalar("timetz")))
 
 
+def _interval(value: object) -> pa.MonthDayNano:
+    match value:
+        case pa.MonthDayNano():
+            return value
+        case timedelta():
+            seconds = value.seconds * 10**9 + value.microseconds * 1000
+            return pa.MonthDayNano([0, value.days, seconds])
+        case _:
+            raise _wrong(value, "a timedelta or a MonthDayNano")
+
+
 _SCALARS: dict[str, _Convert] = {
     "boolean": _boolean,
     **{f"int{bits}": _whole for bits in (8, 16, 32, 64)},
@@ -304,4 +315,5 @@ _SCALARS: dict[str, _Convert] = {
     "json": _json,
     "uuid": _uuid,
     "geometry": _bytes,
+    "interval": _interval,
 }

@@ -92,6 +92,17 @@ def text_of(value: Stored, type: DataType) -> str | None:
             return None
 
 
+def kept_text(value: Stored, type: DataType) -> str | None:
+    """The value in DuckDB's words if it is short and every metadata database takes it."""
+    text = text_of(value, type)
+    return text if text is not None and len(text) <= MAX_TEXT and is_storable(text) else None
+
+
+def as_value(value: Stored | None, type: DataType) -> Stored | UUID | None:
+    """The value as keys are made of it: a UUID is more than its bytes."""
+    return UUID(bytes=value) if isinstance(value, bytes) and type == Scalar("uuid") else value
+
+
 def _decimal(value: Stored, precision: int, scale: int) -> str:
     with localcontext(prec=2 * MAX_PRECISION):
         text = f"{Number(value).quantize(Number(1).scaleb(-scale)):f}"  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from forklake.data.conform import initial_of
+from forklake.data.defaults import initial_of
 from forklake.data.inlined import decode
 from forklake.data.summary import summary
 from forklake.model.entities import Column, Table
