@@ -38,7 +38,8 @@ class Geometry(pa.ExtensionType):  # pyright: ignore[reportUntypedBaseClass]
 
 
 # Where files hold a type in another way than Arrow does in memory. A TIMETZ is its time in UTC. A TIME_NS is
-# text, as DuckDB writes it: DuckDB reads Parquet's nanoseconds as a TIME, and cuts them. Arrow writes no INTERVAL.
+# text, as DuckDB writes it: DuckDB reads Parquet's nanoseconds as a TIME, and cuts them. Arrow writes no
+# INTERVAL, so it is text too.
 _IN_FILES: dict[str, pa.DataType] = {
     "timetz": pa.time64("us"),
     "time_ns": pa.string(),
