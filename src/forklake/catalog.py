@@ -82,7 +82,9 @@ class Catalog(CatalogVerbs):
         head = self._head()
         return Draft(self._states.get(head), head)
 
-    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
+    def apply(
+        self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
+    ) -> tuple[T, Ids]:
         """Change the catalog and commit, as often as others get in between.
 
         Nobody has seen what the change was based on, so a conflict is no reason to refuse it: it is made
@@ -91,7 +93,7 @@ class Catalog(CatalogVerbs):
         by now.
         """
         try:
-            return self._apply(change)
+            return self._apply(change, present)
         except StoreError:
             # The commit may have gone through, and then it needs its files.
             raise
@@ -99,8 +101,8 @@ class Catalog(CatalogVerbs):
             self._workbench.discard(written or ())
             raise
 
-    def _apply(self, change: Callable[[Draft], T]) -> tuple[T, Ids]:
-        known = self._states.latest(self.id) if self._at is None else None
+    def _apply(self, change: Callable[[Draft], T], present: bool) -> tuple[T, Ids]:
+        known = None if present or self._at is not None else self._states.latest(self.id)
         draft, present = (Draft(known), False) if known is not None else (self._draft_to_change(), True)
         for _ in range(ATTEMPTS):
             refusal = None
@@ -169,6 +171,7 @@ class Catalog(CatalogVerbs):
         rows = settle_rows(draft, workbench.storage, workbench.options) if draft.staged_rows() else ()
         plan = draft.plan(rows)
         if not plan.changes:
+            workbench.discard(draft.written)
             return None
         published = publish(
             self._database, plan, draft.head, author, rebase=rebase, figures=workbench.figures
@@ -176,4 +179,7 @@ class Catalog(CatalogVerbs):
         if not published.rebased:
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs), latest=True)
+        # Some files were emptied again before the commit, or written by a verb that failed.
+        kept = {path for table in rows for path in table.paths}
+        workbench.discard([path for path in draft.written if path not in kept])
         return published

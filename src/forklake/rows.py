@@ -13,6 +13,7 @@ from forklake.commit.draft import Draft
 from forklake.commit.output import TableOutput, output_for
 from forklake.data.conform import conform
 from forklake.data.existing import By, Inspection
+from forklake.data.given import Given
 from forklake.data.intake import Rows, rows_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate import RowPlace, locate_row
@@ -174,14 +175,15 @@ class RowVerbs:
         `target.…`; `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
         """
         kept: list[Join] = []
+        given = Given(source)
 
         def change(draft: Draft) -> MergeResult:
             table = draft.table(self._id)
             if not kept:
-                kept.append(join_of(source, on, table.columns))
+                kept.append(given.read(lambda data: join_of(data, on, table.columns)))
             return self._merge(draft, table, kept[0], when_matched, when_not_matched)
 
-        return self._scope.apply(change)[0]
+        return self._scope.apply(change, present=not given.lasts)[0]
 
     def add_files(
         self,
@@ -279,20 +281,25 @@ class RowVerbs:
         """Take rows in once, then stage them as often as the change is tried."""
         arrived: list[Arrived] = []
         written: list[str] = []
+        given = Given(data)
         workbench = self._scope.workbench
 
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
-            if not arrived:
+
+            def taken(data: Rows) -> Arrived:
                 output = output_for(draft, table, workbench.storage, workbench.options, written)
                 reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
-                arrived.append(take_in(reader, reader.schema, output))
+                return take_in(reader, reader.schema, output)
+
+            if not arrived:
+                arrived.append(given.read(taken))
             arrived[0].check(table)
             before(draft, table)
             arrived[0].stage(draft, table)
             return arrived[0].count
 
-        return self._scope.apply(change, written=written)[0]
+        return self._scope.apply(change, written=written, present=not given.lasts)[0]
 
     def _delete(self, draft: Draft, table: Table, where: str | None) -> int:
         staged = draft.staged(table)

@@ -31,10 +31,13 @@ class Scope(Protocol):
         """The catalog as it was, for reading."""
         ...
 
-    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
+    def apply(
+        self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
+    ) -> tuple[T, Ids]:
         """Change the catalog; returns what the change returned, and the ids that new objects got.
 
         The change may be run again on a newer draft, so it must do nothing but look at it and change it.
         Files that it writes once for all drafts are collected in `written`: if it does not stand, they go.
+        One that cannot be run twice asks for the `present` catalog, not for what is remembered of it.
         """
         ...

@@ -58,7 +58,9 @@ class Transaction(CatalogVerbs):
             raise TransactionClosed(f"this transaction was {self._end}: begin a new one")
         return self._draft
 
-    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
+    def apply(
+        self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
+    ) -> tuple[T, Ids]:
         """Change the draft; it counts when the transaction commits."""
         draft = self.read()
         try:

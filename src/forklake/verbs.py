@@ -50,7 +50,9 @@ class CatalogVerbs:
         """The catalog as it was at a snapshot or a time, for reading."""
         raise NotImplementedError
 
-    def apply(self, change: Callable[[Draft], T], *, written: list[str] | None = None) -> tuple[T, Ids]:
+    def apply(
+        self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
+    ) -> tuple[T, Ids]:
         """Change the catalog; returns what the change returned, and the ids that new objects got."""
         raise NotImplementedError
 

@@ -68,6 +68,11 @@ class TableWrites:
     is_flush: bool = False
 
     @property
+    def paths(self) -> list[str]:
+        """The files that it refers to."""
+        return [*(file.written.path for file in self.files), *(deletes.path for deletes in self.deletes)]
+
+    @property
     def inserts(self) -> bool:
         """Whether rows were added, and not only moved."""
         return self.inlined is not None or any(file.newest_row is None for file in self.files)
