@@ -1,0 +1,104 @@
+"""Fixtures of the contract of rows; `lake`, `catalog`, `raw`, `reopen` come from the suite around it.
+
+`table`       a table `t(id BIGINT, v VARCHAR)` without rows
+`stored`      the names of all Parquet files below the data path, whether anything refers to them or not
+`hidden`      a block in which the files of the lake are out of reach: whoever reads one fails
+`counted`     a block that collects the statements that the lake runs: `with counted() as names`
+`fork`        makes a catalog that sees another as it is now, by writing the lineage that a fork would write
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import forklake
+
+Fork = Callable[[forklake.Catalog, str], forklake.Catalog]
+
+
+@pytest.fixture
+def table(catalog: forklake.Catalog) -> forklake.Table:
+    return catalog.create_table("t", "id BIGINT, v VARCHAR")
+
+
+@pytest.fixture
+def stored(lake: forklake.Lake) -> Callable[[], list[str]]:
+    folder = Path(lake.data_path)
+    return lambda: sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.parquet"))
+
+
+@pytest.fixture
+def hidden(lake: forklake.Lake) -> Callable[[], AbstractContextManager[None]]:
+    @contextmanager
+    def hide() -> Generator[None]:
+        folder = Path(lake.data_path)
+        away = folder.with_name("hidden")
+        folder.rename(away)
+        try:
+            yield
+        finally:
+            away.rename(folder)
+
+    return hide
+
+
+@pytest.fixture
+def counted(
+    lake: forklake.Lake, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], AbstractContextManager[list[str]]]:
+    database = lake._database
+    with database.transaction() as session:
+        session_type = type(session)
+    names: list[str] = []
+
+    def noting(name: str, kind: type) -> None:
+        original = getattr(kind, name)
+
+        def run(self: Any, first: str, *args: Any, **named: Any) -> Any:
+            names.append(first)
+            return original(self, first, *args, **named)
+
+        monkeypatch.setattr(kind, name, run)
+
+    noting("rows", type(database))
+    for method in ("rows", "execute", "insert", "end_rows"):
+        noting(method, session_type)
+
+    @contextmanager
+    def count() -> Generator[list[str]]:
+        seen: list[str] = []
+        start = len(names)
+        yield seen
+        seen += names[start:]
+
+    return count
+
+
+@pytest.fixture
+def fork(lake: forklake.Lake, raw: Callable[..., Any]) -> Fork:
+    def make(parent: forklake.Catalog, name: str) -> forklake.Catalog:
+        child = lake.create_catalog(name)
+        at = parent.snapshot
+        raw(f"DELETE FROM ducklake_schema WHERE catalog_id = {child.id}")
+        raw(f"DELETE FROM ducklake_snapshot_changes WHERE catalog_id = {child.id}")
+        raw(
+            "INSERT INTO ducklake_catalog_lineage (catalog_id, source_catalog_id, max_snapshot, depth) "
+            f"SELECT {child.id}, source_catalog_id, "
+            f"CASE WHEN max_snapshot < {at} THEN max_snapshot ELSE {at} END, depth "
+            f"FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}"
+        )
+        raw(
+            "UPDATE ducklake_catalog_lineage SET depth = "
+            f"(SELECT max(depth) + 1 FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}) "
+            f"WHERE catalog_id = {child.id} AND source_catalog_id = {child.id}"
+        )
+        (row,) = raw(f"SELECT schema_version FROM ducklake_catalog_head WHERE catalog_id = {parent.id}")
+        raw(f"UPDATE ducklake_catalog_head SET schema_version = {row[0]} WHERE catalog_id = {child.id}")
+        return lake.catalog(name)
+
+    return make
