@@ -245,7 +245,7 @@ def _rows(parts: Sequence[ScanRows], first: int, wanted: Wanted) -> pa.Table:
 
 def _with_extras(part: ScanRows, place: int, wanted: Wanted) -> pa.Table:
     rows = conform(part.rows, wanted.columns)
-    count = rows.num_rows
+    count = part.rows.num_rows  # Without columns, the others forget how many there are.
     positions = pa.array(range(count), pa.int64())
     start = pa.scalar(part.file.row_id_start, pa.int64())
     row_ids = pc.add(positions, start)
