@@ -10,16 +10,20 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
  ORDER BY data_file_id;
 
 -- name: files_by_key
--- The files whose values of a column may lie between two keys, found through the index of keys.
-SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
-       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
+-- The files whose values of a column may lie between two keys, found through the index of keys. The hits come
+-- first whatever a planner thinks: PostgreSQL would look at every file and then for its statistics.
+WITH hit AS MATERIALIZED (
+SELECT s.catalog_id, s.data_file_id
   FROM ducklake_catalog_lineage l
   JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
                                    AND s.column_id = $column AND s.min_key <= $high AND s.max_key >= $low
-  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = s.catalog_id
-                          AND f.data_file_id = s.data_file_id
- WHERE l.catalog_id = $catalog
-   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+ WHERE l.catalog_id = $catalog)
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
+  FROM hit
+  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                          AND f.data_file_id = hit.data_file_id
+ WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
  ORDER BY f.data_file_id;
 
 -- name: files_before
@@ -32,15 +36,19 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
  ORDER BY data_file_id;
 
 -- name: files_by_partition
--- The files of one partition, found through the index of partition values.
-SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
-       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
+-- The files of one partition, found through the index of partition values, which comes first here too.
+WITH hit AS MATERIALIZED (
+SELECT p.catalog_id, p.data_file_id
   FROM ducklake_catalog_lineage l
   JOIN ducklake_file_partition_value p ON p.catalog_id = l.source_catalog_id AND p.table_id = $table
                                       AND p.partition_key_index = $place AND p.partition_value = $value
-  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = p.catalog_id
-                          AND f.data_file_id = p.data_file_id
- WHERE l.catalog_id = $catalog AND f.partition_id = $partition
+ WHERE l.catalog_id = $catalog)
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
+  FROM hit
+  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                          AND f.data_file_id = hit.data_file_id
+ WHERE f.partition_id = $partition
    AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
  ORDER BY f.data_file_id;
 
