@@ -55,13 +55,20 @@ def counted(
     with database.transaction() as session:
         session_type = type(session)
     names: list[str] = []
+    inside: list[str] = []
 
     def noting(name: str, kind: type) -> None:
         original = getattr(kind, name)
 
         def run(self: Any, first: str, *args: Any, **named: Any) -> Any:
-            names.append(first)
-            return original(self, first, *args, **named)
+            # Some are made of others, and a set without rows is no statement.
+            if not inside and not (name == "insert" and not args[1]):
+                names.append(first)
+            inside.append(name)
+            try:
+                return original(self, first, *args, **named)
+            finally:
+                inside.pop()
 
         monkeypatch.setattr(kind, name, run)
 
