@@ -1,4 +1,4 @@
-"""Single-row inserts, each a commit of its own, against stock DuckLake with inlined rows on the same database."""
+"""Single-row inserts, each a commit of its own, against stock DuckLake with inlined rows."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def insert(server: str, folder: Path, *, inserts: int) -> Section:
         with opened as contest:
             ours, stock = _measured(contest, inserts)
         ahead = statistics.median(a / b for a, b in zip(ours.rates, stock.rates, strict=True))
-        for figure in (ours, stock):
-            lines.append(
-                (
-                    "" if figure is stock else contest.backend,
-                    figure.title,
-                    f"{statistics.median(figure.rates):.0f}",
-                    f"{1.0 if figure is ours else ahead:.1f}x",
-                    seconds(figure.read),
-                    f"{ours.read / figure.read:.2f}x",
-                )
+        lines += [
+            (
+                "" if figure is stock else contest.backend,
+                figure.title,
+                f"{statistics.median(figure.rates):.0f}",
+                f"{1.0 if figure is ours else ahead:.1f}x",
+                seconds(figure.read),
+                f"{ours.read / figure.read:.2f}x",
             )
+            for figure in (ours, stock)
+        ]
         what = f"at least {LEAST:g}x the commits/s of {_STOCK} on {contest.backend}"
         targets.append(Target(ahead >= LEAST, what, f"{ahead:.1f}x"))
     heading = ("", "", "commits/s", "forklake makes", "read back", "forklake takes")

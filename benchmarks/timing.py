@@ -56,7 +56,7 @@ def in_turns(
 
 
 def cost(one: Timing, other: Timing) -> float:
-    """How many times as long one took: the median over rounds, as what disturbs one disturbs its neighbour."""
+    """How many times as long one took: the median over rounds, as noise hits neighbours alike."""
     return statistics.median(a / b for a, b in zip(one.seconds, other.seconds, strict=True))
 
 
