@@ -111,7 +111,9 @@ def _one(convert: Any, values: pa.ChunkedArray, column: Column) -> pa.Array:
 def _from_dicts(rows: list[Any], by_name: Mapping[str, Column]) -> pa.Table:
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidData("the rows of a source are dicts, or Arrow data")
-    names: Iterable[str] = dict.fromkeys(str(name) for row in rows for name in row)
+    given = dict.fromkeys(str(name) for row in rows for name in row)
+    # No rows have no names, and yet nothing is missing.
+    names: Iterable[str] = given or [column.name for column in by_name.values()]
     arrays: dict[str, pa.Array] = {}
     for name in names:
         values = [row.get(name) for row in rows]

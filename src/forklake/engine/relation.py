@@ -180,7 +180,8 @@ def _schema(group: _Group, wanted: Wanted) -> str:
     entries = [
         _entry(shape.column.id, to_sql(shape.type()), shape.column.initial_default) for shape in group.shapes
     ]
-    if wanted.row_id:
+    # Some column has to be named, even if only the places of rows are asked for.
+    if wanted.row_id or not entries:
         entries.append(_entry(ROW_ID_COLUMN, "BIGINT", None))
     if wanted.snapshot:
         entries.append(_entry(SNAPSHOT_ID_COLUMN, "BIGINT", None))
