@@ -11,8 +11,7 @@ from forklake.engine.relation import Wanted, relation
 from forklake.engine.select import ALIAS, where
 from forklake.engine.text import shown, text
 from forklake.model.entities import Column
-from forklake.model.files import ColumnStats
-from forklake.model.keys import has_key
+from forklake.model.keys import has_key, has_nan
 from forklake.model.names import quoted
 from forklake.model.predicate import Predicate
 from forklake.model.types import to_sql
@@ -65,7 +64,8 @@ def _from_statistics(source: Source, column: Column, *, highest: bool) -> list[s
     for begin, stats in source.reader.bounds(column.id):
         if stats is None and begin < source.begins.get(column.id, begin):
             return None
-        if stats is None or _is_vague(stats):
+        if stats is None or (has_nan(column.data_type) and stats.contains_nan is not False):
+            # NaN lies above all that statistics know of, and files of others do not say whether it is there.
             return None
         key, value = (stats.max_key, stats.max_value) if highest else (stats.min_key, stats.min_value)
         if key is None:
@@ -75,8 +75,3 @@ def _from_statistics(source: Source, column: Column, *, highest: bool) -> list[s
         if best is None or (key > best[0] if highest else key < best[0]):
             best = key, value
     return [] if best is None else [best[1]]
-
-
-def _is_vague(stats: ColumnStats) -> bool:
-    """NaN lies above all that statistics know of."""
-    return bool(stats.contains_nan)

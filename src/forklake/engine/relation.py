@@ -14,7 +14,7 @@ from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.data.storage import Storage
 from forklake.engine.remote import literal
 from forklake.engine.shapes import by_field_id, by_mapping
-from forklake.engine.text import Shape, reshaped, text
+from forklake.engine.text import Shape, reshaped, text, unbounded
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
@@ -197,13 +197,15 @@ def _column(shape: Shape, group: _Group) -> str:
     column = shape.column
     type = to_sql(column.data_type)
     if not group.by_name:
-        return f"{reshaped(f'f.c{column.id}', shape)} AS {quoted(column.name)}"
+        found = reshaped(f"f.c{column.id}", shape)
+        return f"{unbounded(found, column.data_type)} AS {quoted(column.name)}"
     if column.id in group.partition_columns:
         return f"CAST(a.c{column.id} AS {type}) AS {quoted(column.name)}"
     if shape.name is None:
         value = "NULL" if column.initial_default is None else text(column.initial_default)
         return f"CAST({value} AS {type}) AS {quoted(column.name)}"
-    return f"CAST({reshaped(f'f.{quoted(shape.name)}', shape)} AS {type}) AS {quoted(column.name)}"
+    found = f"CAST({reshaped(f'f.{quoted(shape.name)}', shape)} AS {type})"
+    return f"{unbounded(found, column.data_type)} AS {quoted(column.name)}"
 
 
 def _extras(group: _Group, first: int, wanted: Wanted) -> Iterator[str]:
@@ -274,7 +276,9 @@ def _nth(rows: pa.Table, place: int) -> Callable[[], pa.ChunkedArray]:
 
 def _from_arrow(name: str, wanted: Wanted) -> str:
     selected = [
-        f"CAST(c{column.id} AS {to_sql(column.data_type)}) AS {quoted(column.name)}"
+        # Conditions on numbers would be left to Arrow, which finds NaN below everything.
+        f"{unbounded(f'CAST(c{column.id} AS {to_sql(column.data_type)})', column.data_type)} "
+        f"AS {quoted(column.name)}"
         for column in wanted.columns
     ]
     return f"SELECT {', '.join((*selected, *_extra_names(wanted)))} FROM {name}"

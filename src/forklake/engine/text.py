@@ -48,6 +48,35 @@ def computed(expression: str, type: DataType) -> str:
     return shown(f"CAST(({expression}) AS {to_sql(type)})", type)
 
 
+def unbounded(expression: str, type: DataType) -> str:
+    """An expression that DuckDB knows no bounds of, where it may be NaN.
+
+    Parquet leaves NaN out of the bounds in footers. DuckDB takes those for the bounds of all values: it skips
+    row groups whose largest number is too small, and gives that as the maximum, though NaN is larger.
+    """
+    if not _has_float(type):
+        return expression
+    match type:
+        case Scalar():
+            return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {expression} END"
+        case List():
+            return f"({expression})[:]"
+        case _:
+            return f"([{expression}][:])[1]"
+
+
+def _has_float(type: DataType) -> bool:
+    match type:
+        case List(element):
+            return _has_float(element)
+        case Map(key, value):
+            return _has_float(key) or _has_float(value)
+        case Struct(fields):
+            return any(_has_float(field) for _, field in fields)
+        case _:
+            return type in (Scalar("float32"), Scalar("float64"))
+
+
 def _has_geometry(type: DataType) -> bool:
     match type:
         case List(element):
