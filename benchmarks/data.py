@@ -92,12 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     scale = QUICK if given.quick else FULL
     began = time.monotonic()
-    print(
-        f"Medians of {scale.rounds} interleaved rounds. DuckDB {duckdb.__version__}, pyarrow "
-        f"{pa.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} "
-        "before the start.\n",
-        flush=True,
-    )
+    versions = f"DuckDB {duckdb.__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}"
+    machine = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the start"
+    print(f"Medians of {scale.rounds} interleaved rounds. {versions}, {machine}.\n", flush=True)
     with LocalPostgres() as server:
         for part in given.only or PARTS:
             print(f"{time.monotonic() - began:6.0f} s  {part}", file=sys.stderr, flush=True)

@@ -134,9 +134,7 @@ def width(column: int) -> int:
 
 def series(backend: Backend, name: str, start: int, end: int) -> str:
     """Whole numbers as a table, both ends included."""
-    return _SERIES[backend].format(name=name, start=start, end=end) + (" AS s_" + name) * (
-        backend == "SQLite"
-    )
+    return _SERIES[backend].format(name=name, start=start, end=end)
 
 
 def make_files(place: Place, *, files: int, columns: int) -> None:
