@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 
 from forklake.commit.settle import TableWrites
 from forklake.model.files import ColumnStats
@@ -51,15 +51,21 @@ class Bounds:
         known = self
         if not known.contains_null and stats.null_count != 0:
             known = replace(known, contains_null=True)
-        if stats.contains_nan and not known.contains_nan:
-            known = replace(known, contains_nan=True)
-        elif stats.contains_nan is False and known.contains_nan is None:
-            known = replace(known, contains_nan=False)
+        if stats.min_key is not None:
+            known = replace(known, contains_nan=self._may_be_nan(stats))
         if stats.min_key is not None and (known.min_key is None or stats.min_key < known.min_key):
             known = replace(known, min_key=stats.min_key, min_value=stats.min_value)
         if stats.max_key is not None and (known.max_key is None or stats.max_key > known.max_key):
             known = replace(known, max_key=stats.max_key, max_value=stats.max_value)
         return known
+
+
+    def _may_be_nan(self, stats: ColumnStats) -> bool | None:
+        """Certain only if every file is; None where one does not say, and for types without NaN."""
+        if self.min_key is None:
+            return stats.contains_nan
+        both = (self.contains_nan, stats.contains_nan)
+        return True if True in both else None if None in both else False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,8 @@ class Figures:
     next_row_id: int = 0
     file_size_bytes: int = 0
     bounds: dict[ColumnId, Bounds] = field(default_factory=dict[ColumnId, Bounds])
+    is_stored: bool = False
+    """Whether the catalog has a row of them."""
 
 
 class KnownFigures:
@@ -112,7 +120,7 @@ def read_figures(
         for table, records, next_row_id, size, column, null, nan, *values in session.rows(
             "figures", catalog=head.catalog_id, tables=listed
         ):
-            figures = found.setdefault(table, Figures(records, next_row_id, size))
+            figures = found.setdefault(table, Figures(records, next_row_id, size, is_stored=True))
             if column is not None:
                 figures.bounds[column] = Bounds(bool(null), None if nan is None else bool(nan), *values)
     free = iter(spaces)
@@ -138,30 +146,32 @@ def widened(bounds: dict[ColumnId, Bounds], stats: Iterable[ColumnStats]) -> dic
     return wider
 
 
-def write_figures(
-    session: Session, head: Head, figures: Sequence[tuple[int, Figures]], wider: Sequence[Row]
+def write_figures(session: Session, head: Head, figures: Sequence[tuple[int, Figures, Figures]]) -> None:
+    """Store the figures of some tables, given as they were and as they are."""
+    _write(session, "ducklake_table_stats", 2, _FIGURES, list(_figures_rows(head, figures)))
+    _write(session, "ducklake_table_column_stats", 3, _BOUNDS, list(_bounds_rows(head, figures)))
+
+
+def _write(
+    session: Session, table: str, keys: int, columns: tuple[str, ...], rows: Sequence[tuple[bool, Row]]
 ) -> None:
-    """Store the figures of some tables, and the bounds that became wider."""
-    rows = [
-        (head.catalog_id, table, known.record_count, known.next_row_id, known.file_size_bytes)
-        for table, known in figures
-    ]
-    session.insert("ducklake_table_stats", _FIGURES, rows, over=("catalog_id", "table_id"))
-    if wider:
-        keys = ("catalog_id", "table_id", "column_id")
-        session.insert("ducklake_table_column_stats", _BOUNDS, wider, over=keys)
+    """Rows that are there are updated, others are added."""
+    known = [row for is_known, row in rows if is_known]
+    fresh = [row for is_known, row in rows if not is_known]
+    if known:
+        session.update(table, columns[:keys], columns[keys:], known)
+    if fresh:
+        session.insert(table, columns, fresh)
 
 
-def bounds_row(head: Head, table: int, column: ColumnId, bounds: Bounds) -> Row:
-    """Bounds as they are stored."""
-    return (
-        head.catalog_id,
-        table,
-        column,
-        bounds.contains_null,
-        bounds.contains_nan,
-        bounds.min_value,
-        bounds.max_value,
-        bounds.min_key,
-        bounds.max_key,
-    )
+def _figures_rows(head: Head, figures: Sequence[tuple[int, Figures, Figures]]) -> Iterator[tuple[bool, Row]]:
+    for table, before, after in figures:
+        values = (after.record_count, after.next_row_id, after.file_size_bytes)
+        yield before.is_stored, (head.catalog_id, table, *values)
+
+
+def _bounds_rows(head: Head, figures: Sequence[tuple[int, Figures, Figures]]) -> Iterator[tuple[bool, Row]]:
+    for table, before, after in figures:
+        for column, bounds in after.bounds.items():
+            if before.bounds.get(column) != bounds:
+                yield column in before.bounds, (head.catalog_id, table, column, *astuple(bounds))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from forklake.commit.figures import Figures, KnownFigures, bounds_row, read_figures, widened, write_figures
+from forklake.commit.figures import Figures, KnownFigures, read_figures, widened, write_figures
 from forklake.commit.settle import InlinedRows, TableWrites
 from forklake.commit.staged import AddedFile
 from forklake.model.changes import Change, Verb
@@ -64,15 +64,13 @@ def write_rows(
     free = iter(numbers.file_ids)
     tables = [_TableRows(table, known[table.table_id], head, free, ids) for table in writes]
     sets: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
-    wider: list[Row] = []
     for table in tables:
         table.collect()
         for name, found in table.rows.items():
             sets.setdefault((name, tuple(found[0])), []).extend(tuple(row.values()) for row in found)
-        wider += table.widen()
     for (name, columns), rows in sets.items():
         session.insert(name, columns, rows)
-    write_figures(session, head, [(table.table_id, table.figures) for table in tables], wider)
+    write_figures(session, head, [(table.table_id, table.before, table.figures) for table in tables])
     return {TableId(table.table_id): table.figures for table in tables}
 
 
@@ -84,7 +82,7 @@ class _TableRows:
     ) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {}
         self.stats: list[ColumnStats] = []
-        self.figures = figures
+        self.before = self.figures = figures
         self.table_id = ids(writes.table_id)
         self._writes = writes
         self._head = head
@@ -102,12 +100,8 @@ class _TableRows:
             self._add_inlined(self._writes.inlined)
         self._add_deletes()
         self._count(rows=-self._writes.removed, size=-self._writes.removed_bytes)
-
-    def widen(self) -> list[Row]:
-        """Take the bounds of what was added into account; returns those that changed, as they are stored."""
-        wider = widened(self.figures.bounds, self.stats)
-        self.figures = replace(self.figures, bounds={**self.figures.bounds, **wider})
-        return [bounds_row(self._head, self.table_id, column, bounds) for column, bounds in wider.items()]
+        bounds = {**self.before.bounds, **widened(self.before.bounds, self.stats)}
+        self.figures = replace(self.figures, bounds=bounds, is_stored=True)
 
     def _add(self, table: str, row: Mapping[str, Any]) -> None:
         values = {"catalog_id": self._head.catalog_id, "table_id": self.table_id, **row}

@@ -14,6 +14,7 @@ from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.data.storage import Storage
 from forklake.engine.remote import literal
 from forklake.engine.shapes import by_field_id, by_mapping
+from forklake.engine.spare import spare_entries
 from forklake.engine.text import Shape, reshaped, text, unbounded
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
@@ -32,6 +33,8 @@ ROW_ID, SNAPSHOT, PLACE, POSITION = (
 """Columns that a relation may have beside those of the table; no user's column begins like this in them."""
 _INDEX = pa.uint64()
 """What DuckDB numbers files with; another type would be compared as 128 bits."""
+_FEW_DELETES, _MANY_DELETES = 4_096, 250_000
+"""Between these, a larger hash table pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +151,11 @@ def _read(
     tables: dict[str, pa.Table],
 ) -> str:
     addresses = [literal(storage.address(file.file.path, file.file.path_is_relative)) for file in files]
-    listed = "[" + ", ".join(map(text, addresses)) + "]"
     # Given a schema, DuckDB opens no file before it plans, and would take the deletes for the larger side.
     rows = sum(file.file.record_count for file in files)
+    if not group.by_name:
+        addresses += spare_entries(len(files), rows)
+    listed = "[" + ", ".join(map(text, addresses)) + "]"
     options = f"hive_partitioning = false, explicit_cardinality = {max(rows, 1)}{_schema(group, wanted)}"
     source = f"read_parquet({listed}, {options})"
     about = _about(files, group, wanted)
@@ -169,8 +174,26 @@ def _read(
 
 def _not_deleted(deleted: Sequence[Positions], name: str, tables: dict[str, pa.Table]) -> str:
     places = pa.concat_arrays([pa.repeat(pa.scalar(at, _INDEX), len(d)) for at, d in enumerate(deleted)])
-    tables[name] = pa.table({"place": places, "position": pa.concat_arrays(list(deleted))})
+    positions = pa.concat_arrays(list(deleted))
+    padding = _padding(len(positions))
+    if padding:
+        places = pa.concat_arrays([places, pa.repeat(pa.scalar(0, _INDEX), padding)])
+        positions = pa.concat_arrays([positions, pa.repeat(pa.scalar(-1, pa.int64()), padding)])
+    tables[name] = pa.table({"place": places, "position": positions})
     return f" ANTI JOIN {name} AS d ON d.place = f.file_index AND d.position = f.file_row_number"
+
+
+def _padding(deleted: int) -> int:
+    """How often a position that no row has is added, so that DuckDB makes a hash table twice as large.
+
+    Most rows are not deleted, and a lookup that meets an empty slot costs a third less.
+    """
+    if not _FEW_DELETES < deleted <= _MANY_DELETES:
+        return 0
+    slots = 1 << 14
+    while slots < 4 * deleted:
+        slots *= 2
+    return max(0, slots // 4 + 1 - deleted)
 
 
 def _schema(group: _Group, wanted: Wanted) -> str:

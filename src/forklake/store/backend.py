@@ -67,13 +67,12 @@ class Session(Protocol):
         """Run a statement that returns nothing."""
         ...
 
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Row], *, over: Sequence[str] = ()
-    ) -> None:
-        """Add rows to a table as one set; a taken key raises `UniqueViolation`, at the latest on commit.
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows to a table as one set; a taken key raises `UniqueViolation`, at the latest on commit."""
+        ...
 
-        With `over`, the columns of the key, a row that is there already is overwritten.
-        """
+    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Give columns of rows that are there new values, as one set; each row has its keys first."""
         ...
 
     def end_rows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -25,7 +26,7 @@ from forklake.store.backend import Row, UniqueViolation
 from forklake.store.embedded import EmbeddedSession
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import TABLES, end_set, insert_set
+from forklake.store.tables import TABLES, end_set, insert_set, insert_values, update_set
 
 _TYPES = {"int": "BIGINT", "text": "VARCHAR", "uuid": "UUID", "bool": "BOOLEAN", "time": "TIMESTAMPTZ"}
 
@@ -46,12 +47,14 @@ class DuckDBDatabase:
         self.lock = WriterLock.of(path)
         with translated(path):
             self._database = duckdb.connect(str(path), read_only=self.read_only)
+            # What commits and plans touch is small: handing it to other threads costs more than it saves.
+            self._database.execute("SET threads = 1")
         self._pool = ConnectionPool(self._connect)
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run one query outside any transaction."""
         with translated(self.path), self._pool.connection() as connection:
-            return connection.execute(self.statements[statement], params or None).fetchall()
+            return connection.execute(filled(self.statements[statement], params)).fetchall()
 
     def transaction(self) -> DuckDBSession:
         """Begin a transaction that may write, when it is this thread's turn."""
@@ -62,8 +65,8 @@ class DuckDBDatabase:
     def exists(self) -> bool:
         """Whether the file holds a lake in the metadata schema, finished or not."""
         with translated(self.path), self._pool.connection() as connection:
-            text = self.statements["metadata_exists"]
-            return bool(connection.execute(text, {"schema": self.metadata_schema}).fetchall())
+            text = filled(self.statements["metadata_exists"], {"schema": self.metadata_schema})
+            return bool(connection.execute(text).fetchall())
 
     def create_schema(self, settings: Mapping[str, str]) -> None:
         """Create the empty lake with its settings, all or nothing."""
@@ -95,11 +98,12 @@ class DuckDBDatabase:
 
 
 class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
-    """A write transaction on DuckDB."""
+    """A write transaction on DuckDB. Statements wait until an answer is needed, and go together."""
 
     def __init__(self, database: DuckDBDatabase, pool: ConnectionPool[duckdb.DuckDBPyConnection]) -> None:
         """Wait for the turn: two writers at once would make DuckDB refuse one of them."""
         self._database = database
+        self._waiting: list[str] = []
 
         def begin(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute("BEGIN")
@@ -108,37 +112,91 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
-        with self._running() as connection:
-            return connection.execute(self._database.statements[statement], params or None).fetchall()
+        self._waiting.append(filled(self._database.statements[statement], params))
+        return self._send()
 
     def execute(self, statement: str, /, **params: object) -> None:
-        """Run a statement that returns nothing."""
-        self.rows(statement, **params)
+        """Run a statement that returns nothing, together with those that follow."""
+        self._check_open()
+        self._waiting.append(filled(self._database.statements[statement], params))
+
+    def commit(self) -> None:
+        """Make everything durable."""
+        if self._waiting:
+            self._send()
+        super().commit()
+
+    def _send(self) -> list[Row]:
+        waiting, self._waiting = self._waiting, []
+        with self._running() as connection:
+            return connection.execute(";\n".join(waiting)).fetchall()
 
     def run_script(self, script: str) -> None:
         """Run a schema file inside this transaction."""
         with self._running() as connection:
             connection.execute(script)
 
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Row], *, over: Sequence[str] = ()
-    ) -> None:
-        """Add rows to a table, or overwrite those that have the same key."""
-        if rows:
-            with self._running() as connection:
-                text = _insert(table, tuple(columns), tuple(over))
-                connection.execute(text, {"rows": _columns_as_json(columns, rows)})
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows to a table."""
+        self._check_open()
+        if 0 < len(rows) <= _FEW:
+            self._waiting.append(insert_values(table, tuple(columns), _written_out(rows)))
+        elif rows:
+            text = _insert(table, tuple(columns))
+            self._waiting.append(filled(text, {"rows": _columns_as_json(columns, rows)}))
+
+    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Give columns of rows new values."""
+        self._check_open()
+        names = ", ".join((*keys, *columns))
+        source = f"(VALUES {', '.join(_written_out(rows))}) AS n({names})"
+        self._waiting.append(update_set(table, tuple(keys), tuple(columns), source))
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
     ) -> None:
         """Set the end of a catalog's own live rows."""
         params = {"rows": _columns_as_json(keys, rows), "catalog": catalog, "end": end}
-        with self._running() as connection:
-            answer = connection.execute(_end(table, tuple(keys)), params).fetchone()
-        ended = answer[0] if answer else 0
+        self._waiting.append(filled(_end(table, tuple(keys)), params))
+        answer = self._send()
+        ended = answer[0][0] if answer else 0
         if ended != len(rows):
             raise CorruptMetadata(f"{len(rows) - ended} rows of {table} that should end are not live")
+
+
+# Values are written into the statement: binding one costs more than parsing it, and where pandas is
+# not installed DuckDB looks for it each time.
+_PARAMETER = re.compile(r"\$(\w+)")
+_FEW = 16
+"""Up to how many rows are written out one by one."""
+
+
+def filled(text: str, params: Mapping[str, object]) -> str:
+    """A statement with its parameters in place."""
+    return _PARAMETER.sub(lambda name: literal(params[name[1]]), text)
+
+
+def literal(value: object) -> str:
+    """A value as DuckDB's SQL writes it."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(int(value))
+        case str():
+            quoted_text = "'" + value.replace("'", "''") + "'"
+            # DuckDB's parser ends at a NUL.
+            return quoted_text.replace("\0", "' || chr(0) || '")
+        case datetime():
+            return f"TIMESTAMPTZ '{value.isoformat()}'"
+        case _:
+            raise TypeError(f"{type(value).__name__} cannot be stored")
+
+
+def _written_out(rows: Sequence[Row]) -> list[str]:
+    return ["(" + ", ".join(map(literal, row)) + ")" for row in rows]
 
 
 def _columns_as_json(columns: Sequence[str], rows: Sequence[Row]) -> str:
@@ -155,9 +213,8 @@ def _plain(value: object) -> str:
 
 
 @cache
-def _insert(table: str, columns: tuple[str, ...], keys: tuple[str, ...]) -> str:
-    arrays = [f"r.{column}" for column in columns]
-    return insert_set(table, columns, arrays, _from_json(table, columns), keys)
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    return insert_set(table, columns, [f"r.{column}" for column in columns], _from_json(table, columns))
 
 
 @cache

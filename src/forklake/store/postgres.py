@@ -38,7 +38,7 @@ from forklake.store.backend import (
 from forklake.store.libpq import Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import TABLES, end_set, insert_set
+from forklake.store.tables import TABLES, end_set, insert_set, update_set
 
 LONGEST_NAME = 63
 
@@ -168,12 +168,14 @@ class PostgresSession(OpenTransaction):
         """Run a statement that returns nothing, together with those that follow."""
         self._send(self._database.statements[statement], params)
 
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Row], *, over: Sequence[str] = ()
-    ) -> None:
-        """Add rows to a table, or overwrite those that have the same key."""
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows to a table."""
         if rows:
-            self._send(_insert(table, tuple(columns), tuple(over)), _columns(columns, rows))
+            self._send(_insert(table, tuple(columns)), _columns(columns, rows))
+
+    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Give columns of rows new values."""
+        self._send(_update(table, tuple(keys), tuple(columns)), _columns((*keys, *columns), rows))
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
@@ -276,8 +278,15 @@ def _arrays(table: str, columns: tuple[str, ...]) -> list[str]:
 
 
 @cache
-def _insert(table: str, columns: tuple[str, ...], keys: tuple[str, ...] = ()) -> Query:
-    return Query(insert_set(table, columns, _arrays(table, columns), keys=keys))
+def _insert(table: str, columns: tuple[str, ...]) -> Query:
+    return Query(insert_set(table, columns, _arrays(table, columns)))
+
+
+@cache
+def _update(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> Query:
+    arrays = ", ".join(_arrays(table, (*keys, *columns)))
+    source = f"unnest({arrays}) AS n({', '.join((*keys, *columns))})"
+    return Query(update_set(table, keys, columns, source))
 
 
 @cache

@@ -22,7 +22,7 @@ from forklake.store.backend import Row, UniqueViolation
 from forklake.store.embedded import EmbeddedSession
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import end_row, insert_row
+from forklake.store.tables import end_row, insert_row, update_row
 
 _TAKEN = (
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
@@ -151,14 +151,18 @@ class SqliteSession(EmbeddedSession[sqlite3.Connection]):
                     connection.execute(pending)
                     pending = ""
 
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Row], *, over: Sequence[str] = ()
-    ) -> None:
-        """Add rows to a table, or overwrite those that have the same key."""
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows to a table."""
         with self._running() as connection:
             connection.executemany(
-                insert_row(table, tuple(columns), tuple(over)), [tuple(map(_adapted, row)) for row in rows]
+                insert_row(table, tuple(columns)), [tuple(map(_adapted, row)) for row in rows]
             )
+
+    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Give columns of rows new values."""
+        text, first = update_row(table, tuple(keys), tuple(columns)), len(keys)
+        with self._running() as connection:
+            connection.executemany(text, [tuple(map(_adapted, (*row[first:], *row[:first]))) for row in rows])
 
     def end_rows(
         self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId

@@ -344,25 +344,39 @@ TABLES: dict[str, dict[str, Kind]] = {
 }
 
 
-def insert_row(table: str, columns: tuple[str, ...], keys: tuple[str, ...] = ()) -> str:
-    """An INSERT of one row with positional parameters; with `keys`, it overwrites a row that has them."""
+def insert_row(table: str, columns: tuple[str, ...]) -> str:
+    """An INSERT of one row with positional parameters."""
     _check(table, columns)
-    insert = ("INSERT INTO", table, _listed(columns), "VALUES", _listed("?" * len(columns)))
-    return " ".join((*insert, _overwrite(columns, keys)))
+    return " ".join(("INSERT INTO", table, _listed(columns), "VALUES", _listed("?" * len(columns))))
 
 
-def insert_set(
-    table: str,
-    columns: tuple[str, ...],
-    values: Sequence[str],
-    source: str = "",
-    keys: tuple[str, ...] = (),
-) -> str:
+def insert_values(table: str, columns: tuple[str, ...], values: Sequence[str]) -> str:
+    """An INSERT of rows that are written out as SQL."""
+    _check(table, columns)
+    return " ".join(("INSERT INTO", table, _listed(columns), "VALUES", ", ".join(values)))
+
+
+def insert_set(table: str, columns: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
     """An INSERT of many rows, given one array for each column as SQL text, and their source."""
     _check(table, columns)
     unnested = ", ".join(f"unnest({value})" for value in values)
-    insert = ("INSERT INTO", table, _listed(columns), "SELECT", unnested, source)
-    return " ".join((*insert, _overwrite(columns, keys)))
+    return " ".join(("INSERT INTO", table, _listed(columns), "SELECT", unnested, source))
+
+
+def update_row(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """An UPDATE of one row; parameters: the columns, then the keys."""
+    _check(table, (*keys, *columns))
+    values = ", ".join(f"{column} = ?" for column in columns)
+    named = " AND ".join(f"{key} = ?" for key in keys)
+    return " ".join(("UPDATE", table, "SET", values, "WHERE", named))
+
+
+def update_set(table: str, keys: tuple[str, ...], columns: tuple[str, ...], source: str) -> str:
+    """An UPDATE of many rows from a source of keys and columns, given as SQL text that names itself `n`."""
+    _check(table, (*keys, *columns))
+    values = ", ".join(f"{column} = n.{column}" for column in columns)
+    same = " AND ".join(f"e.{key} = n.{key}" for key in keys)
+    return " ".join(("UPDATE", table, "AS e SET", values, "FROM", source, "WHERE", same))
 
 
 def end_row(table: str, keys: tuple[str, ...]) -> str:
@@ -381,13 +395,6 @@ def end_set(table: str, keys: tuple[str, ...], values: Sequence[str], source: st
     same = " AND ".join(f"e.{key} = ended.{key}" for key in keys)
     update = ("UPDATE", table, "AS e SET end_snapshot = $end FROM (SELECT", arrays, source, ") AS ended")
     return " ".join((*update, "WHERE e.end_snapshot IS NULL AND e.catalog_id = $catalog AND", same))
-
-
-def _overwrite(columns: tuple[str, ...], keys: tuple[str, ...]) -> str:
-    if not keys:
-        return ""
-    values = ", ".join(f"{column} = excluded.{column}" for column in columns if column not in keys)
-    return " ".join(("ON CONFLICT", _listed(keys), "DO UPDATE SET", values))
 
 
 def _listed(parts: Sequence[str]) -> str:
