@@ -17,7 +17,7 @@ from forklake.forms import Forms
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
 from forklake.model.predicate import Predicate, parse_predicate
-from forklake.scan.plan import ScanPlan, plan_scan
+from forklake.scan.plan import ScanPlan, Source, plan_scan
 from forklake.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 class Scan(Forms):
     """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
 
-    _draft: Draft
-    _table: Table
+    _source: Source
     _workbench: Workbench
     _selection: Selection
     _predicate: Predicate | None
 
     def plan(self) -> ScanPlan:
         """The files that have to be read, and those that need not."""
-        return plan_scan(self._draft.source(self._table), self._predicate)
+        return plan_scan(self._source, self._predicate)
 
     @property
     def schema(self) -> pa.Schema:
@@ -47,7 +46,7 @@ class Scan(Forms):
         """How many rows there are; without a condition, the metadata know."""
         limit = self._selection.limit
         if self._predicate is None:
-            source = self._draft.source(self._table)
+            source = self._source
             if source.uncommitted.is_empty:
                 counted = source.reader.totals().record_count if source.is_stored else 0
             else:
@@ -78,9 +77,8 @@ class Scan(Forms):
         return to_relation(connection, self._workbench.engine, self.plan(), self._selection)
 
     def _bound(self, name: str, *, highest: bool) -> Any:
-        column = find(self._table.columns, [name])
-        source = self._draft.source(self._table)
-        return bound(self._workbench.engine, source, self._predicate, column, highest=highest)
+        column = find(self._source.table.columns, [name])
+        return bound(self._workbench.engine, self._source, self._predicate, column, highest=highest)
 
 
 def scan_of(
@@ -99,7 +97,7 @@ def scan_of(
     predicate = None if where is None else parse_predicate(where, table.columns)
     selection = Selection(_chosen(table, columns), row_id=row_ids, limit=limit)
     result_schema(selection)
-    return Scan(draft, table, workbench, selection, predicate)
+    return Scan(draft.source(table), workbench, selection, predicate)
 
 
 def _chosen(table: Table, names: Sequence[str] | None) -> Columns:

@@ -147,7 +147,9 @@ class Draft:
         """A table with its columns."""
         found = self._tables.now[table] if table in self._tables.now else self.state.table(table)
         if found is None:
-            raise TableNotFound(f"table {table} is not there any more: it was dropped")
+            raise TableNotFound(
+                f"table {table} is not there at snapshot {self.head.snapshot_id}: it was dropped, or is younger"
+            )
         return found
 
     def find_table(self, name: QualifiedName) -> Table | None:
