@@ -148,7 +148,7 @@ class Draft:
         found = self._tables.now[table] if table in self._tables.now else self.state.table(table)
         if found is None:
             raise TableNotFound(
-                f"table {table} is not there at snapshot {self.head.snapshot_id}: it was dropped, or is younger"
+                f"table {table} is not there at snapshot {self.head.snapshot_id}: it was dropped or is newer"
             )
         return found
 
