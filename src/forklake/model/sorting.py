@@ -17,6 +17,9 @@ _SORT = re.compile(
 )
 
 
+_PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+
+
 def check_list(items: object, what: str) -> None:
     """Refuse a single text, which would be read letter by letter."""
     if not isinstance(items, list | tuple):
@@ -34,6 +37,7 @@ def partition_fields(texts: Sequence[str], columns: Columns) -> tuple[PartitionF
 def show_transform(field: PartitionField, column: str) -> str:
     """A partition field as people write it."""
     name, buckets = transform_of(field)
+    column = _written(column)
     if name == "identity":
         return column
     return f"bucket({buckets}, {column})" if name == "bucket" else f"{name}({column})"
@@ -62,4 +66,9 @@ def _sort_key(text: object, columns: Columns) -> SortKey:
 
 def show_sort_key(key: SortKey) -> str:
     """A sort key as people write it."""
-    return f"{quoted(key.name)} {key.direction} {key.nulls.replace('_', ' ')}"
+    return f"{_written(key.name)} {key.direction} {key.nulls.replace('_', ' ')}"
+
+
+def _written(column: str) -> str:
+    """Quoted where it could be read as something else."""
+    return column if _PLAIN.match(column) else quoted(column)
