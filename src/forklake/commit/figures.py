@@ -59,7 +59,6 @@ class Bounds:
             known = replace(known, max_key=stats.max_key, max_value=stats.max_value)
         return known
 
-
     def _may_be_nan(self, stats: ColumnStats) -> bool | None:
         """Certain only if every file is; None where one does not say, and for types without NaN."""
         if self.min_key is None:

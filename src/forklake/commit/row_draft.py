@@ -1,0 +1,173 @@
+"""The part of a draft that is about rows: what was done to them, and how new ones are laid out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from forklake.commit.changes import Pair
+from forklake.commit.overlay import Overlay
+from forklake.commit.staged import NOT_YET, StagedRows
+from forklake.errors import InvalidSchemaChange
+from forklake.model.entities import Column, Table
+from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.layout import PartitionField, Partitioning, SortKey, SortOrder
+from forklake.model.snapshots import Head
+from forklake.scan.plan import Source, Uncommitted
+from forklake.store.files import FileReader
+from forklake.store.read import CatalogState
+
+
+class RowDraft:
+    """Rows, partitionings and sort orders of tables, as a transaction would leave them."""
+
+    def __init__(self, state: CatalogState, head: Head | None = None) -> None:
+        """Start from a catalog as it is; its structure may have been read at an earlier snapshot."""
+        self.state = state
+        self.head = state.head if head is None else head
+        self.written: list[str] = []
+        """Files that were written for this draft, relative to the data path of the lake."""
+        self._rows: dict[int, StagedRows] = {}
+        self._partitionings: Overlay[int, Partitioning] = Overlay()
+        self._sort_orders: Overlay[int, SortOrder] = Overlay()
+        self._new_ids: list[int] = []
+
+    def table(self, table: TableId) -> Table:
+        """A table with its columns."""
+        raise NotImplementedError
+
+    def _is_kept(self, table: TableId) -> bool:
+        """Whether a stored table is still there."""
+        raise NotImplementedError
+
+    def staged(self, table: Table) -> StagedRows:
+        """What this draft does to the rows of a table."""
+        return self._rows.setdefault(table.id, StagedRows())
+
+    def staged_rows(self) -> list[tuple[Table, StagedRows]]:
+        """Every table whose rows this draft changes."""
+        return [(self.table(TableId(key)), rows) for key, rows in self._rows.items() if not rows.is_empty]
+
+    def source(self, table: Table) -> Source:
+        """The table for a scan, with what this draft has changed."""
+        rows = self._rows.get(table.id)
+        begins, has_old_names = self._column_begins(table)
+        stored = {} if table.id < 0 else self.state.partitionings(table.id)
+        return Source(
+            table,
+            FileReader(self.state.database, self.head.catalog_id, table.id, self.head.snapshot_id),
+            begins,
+            stored,
+            self.partitioning(table),
+            has_old_names,
+            Uncommitted() if rows is None else rows.seen(),
+            table.id >= 0,
+        )
+
+    def inlined_tables(self) -> list[TableId]:
+        """The tables with rows that live in the database, apart from those that this draft dropped."""
+        found = self.state.database.rows(
+            "inlined_tables", catalog=self.head.catalog_id, at=self.head.snapshot_id
+        )
+        return [TableId(row[0]) for row in found if self._is_kept(TableId(row[0]))]
+
+    def has_figures(self, table: Table) -> bool:
+        """Whether this catalog itself has counted rows of the table before."""
+        listed = json.dumps([table.id])
+        return bool(self.state.database.rows("figures", catalog=self.head.catalog_id, tables=listed))
+
+    def partitioning(self, table: Table) -> Partitioning | None:
+        """How new files of a table are partitioned."""
+        if table.id in self._partitionings.now:
+            return self._partitionings.now[table.id]
+        return None if table.id < 0 else self.state.layout(table.id)[0]
+
+    def sort_order(self, table: Table) -> SortOrder | None:
+        """How rows of new files are sorted."""
+        if table.id in self._sort_orders.now:
+            return self._sort_orders.now[table.id]
+        return None if table.id < 0 else self.state.layout(table.id)[1]
+
+    def set_partitioning(self, table: Table, fields: tuple[PartitionField, ...]) -> None:
+        """Stage another partitioning for new files; files that exist keep theirs."""
+        before = self.partitioning(table)
+        if fields != (() if before is None else before.fields):
+            after = Partitioning(self._new_id(), table.id, fields) if fields else None
+            self._partitionings.put(table.id, before, after)
+
+    def set_sort_order(self, table: Table, keys: tuple[SortKey, ...]) -> None:
+        """Stage another order for the rows of new files."""
+        before = self.sort_order(table)
+        if keys != (() if before is None else before.keys):
+            after = SortOrder(self._new_id(), table.id, keys) if keys else None
+            self._sort_orders.put(table.id, before, after)
+
+    def _check_layout(self, table: Table, columns: tuple[Column, ...]) -> None:
+        """Columns that files are laid out by must stay; a sort order follows their names."""
+        ids = {column.id for column in columns}
+        partitioning, order = self.partitioning(table), self.sort_order(table)
+        names = {column.id: column.name for column in table.columns}
+        for part in () if partitioning is None else partitioning.fields:
+            if part.column_id not in ids:
+                raise InvalidSchemaChange(
+                    f'the table is partitioned by "{names[part.column_id]}": change its partitioning first'
+                )
+        if order is None:
+            return
+        by_name = {column.name: column.id for column in table.columns}
+        now = {column.id: column.name for column in columns}
+        for key in order.keys:
+            if by_name[key.name] not in now:
+                raise InvalidSchemaChange(f'the table is sorted by "{key.name}": change its sort order first')
+        self.set_sort_order(table, tuple(replace(key, name=now[by_name[key.name]]) for key in order.keys))
+
+    def _check_written_names(self, table: Table, columns: tuple[Column, ...]) -> None:
+        """Inside structs, files are read by name: one with names that were never committed could not be."""
+        rows = self._rows.get(table.id)
+        if rows is None or not rows.added:
+            return
+        stored = set() if table.id < 0 else {entry.column_id for entry in self.state.column_history(table.id)}
+        before = {
+            column.id: column.name for top in table.columns for column in top.walk() if column is not top
+        }
+        for top in columns:
+            for column in top.walk():
+                if before.get(column.id, column.name) != column.name and column.id not in stored:
+                    raise InvalidSchemaChange(
+                        f'"{before[column.id]}" is new and this transaction has written rows with it: '
+                        "commit before you rename it"
+                    )
+
+    def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool]:
+        """When columns first appeared, and whether fields of structs ever had other names."""
+        begins: dict[ColumnId, SnapshotId] = {}
+        history = [] if table.id < 0 else self.state.column_history(table.id)
+        names: dict[ColumnId, set[str]] = {}
+        for entry in history:
+            begins[entry.column_id] = min(entry.begin, begins.get(entry.column_id, entry.begin))
+            names.setdefault(entry.column_id, set()).add(entry.name)
+        old = False
+        for parent in table.walk():
+            begins.setdefault(parent.id, NOT_YET)
+            for child in parent.children if parent.type == "struct" else ():
+                others = {
+                    entry.column_id
+                    for entry in history
+                    if entry.parent == parent.id and entry.name.lower() == child.name.lower()
+                }
+                old = old or names.get(child.id, {child.name}) != {child.name} or bool(others - {child.id})
+        return begins, old
+
+    def _forget_rows(self, table: int) -> None:
+        self._rows.pop(table, None)
+        self._partitionings.forget(table)
+        self._sort_orders.forget(table)
+
+    def _layout_pairs(self) -> list[Pair]:
+        """Another layout is another object: the old one ends and the new one begins."""
+        changed = (*self._partitionings.pairs(), *self._sort_orders.pairs())
+        return [pair for before, after in changed for pair in ((before, None), (None, after)) if any(pair)]
+
+    def _new_id(self) -> int:
+        self._new_ids.append(-1 - len(self._new_ids))
+        return self._new_ids[-1]
