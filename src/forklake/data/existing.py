@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from forklake.data.conform import id_of
 from forklake.data.defaults import initial_of
-from forklake.data.footer import footer_stats
+from forklake.data.footer import Seen, footer_stats
 from forklake.data.hive import hive_values, value_of
 from forklake.data.leaves import Fit, fit_of, shown
 from forklake.data.look import Doubt, Step, first_problem
@@ -84,6 +84,8 @@ class _Match:
     names: list[MappedName] = field(default_factory=list[MappedName])
     leaves: dict[ColumnId, int] = field(default_factory=dict[ColumnId, int])
     doubts: list[Doubt] = field(default_factory=list[Doubt])
+    never_nan: dict[ColumnId, bool] = field(default_factory=dict[ColumnId, bool])
+    """Columns of floats that are integers in the file."""
 
     def existing(self, file: pq.ParquetFile, path: str, relative: bool, size: int) -> Existing:
         columns = self.inspection.columns
@@ -103,7 +105,7 @@ class _Match:
                 constants.append(self._nothing(column))
             else:
                 self._match(column, self.schema.field(at), places[at], None, (at,))
-        stats = footer_stats(self.metadata, columns, leaves=self.leaves)
+        stats = footer_stats(self.metadata, columns, leaves=self.leaves, seen=Seen(self.never_nan))
         stats = (*stats, *constants)
         self._check_required(stats, found)
         problem = first_problem(file, self.doubts)
@@ -252,6 +254,8 @@ class _Match:
             if column.type != "geometry":
                 raise self._misfit(column, "GEOMETRY", trail)
             return
+        if column.type == "float64" and known.physical_type == "INT32":
+            self.never_nan[column.id] = False
         match fit_of(known, column.data_type):
             case Fit.NO:
                 raise self._misfit(column, shown(known), trail)

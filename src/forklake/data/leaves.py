@@ -39,6 +39,7 @@ _NAMED = {
     "Date": "date",
     "Float16": "float32",
     "Geometry": "geometry",
+    "Interval": "interval",
 }
 # Types of files and of columns that are not the same and hold the same.
 _ALIKE = {
@@ -66,6 +67,9 @@ def fit_of(leaf: pq.ColumnSchema, wanted: DataType) -> Fit:
             return Fit.LOOK
         case _ if found == wanted or can_widen(found, wanted):
             return Fit.YES
+        case Scalar("timestamp_ns"), Scalar("timestamp_s" | "timestamp_ms"):
+            # DuckDB has no such cast.
+            return Fit.NO
         case Scalar(a), Scalar(b) if a in _MOMENTS and b in _MOMENTS:
             return Fit.LOOK
         case Decimal(_, 0), Scalar("int128"):

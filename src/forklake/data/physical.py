@@ -64,8 +64,11 @@ def _plain(physical: str, name: str) -> Callable[[Any], Bound | Stored | None]:
             return _clock
         case "BYTE_ARRAY", "varchar" | "json":
             return lambda raw: raw if isinstance(raw, str) else raw.decode()
-        case "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY", "blob" | "uuid":
+        case "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY", "blob":
             return lambda raw: raw if isinstance(raw, bytes) else raw.encode()
+        case "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY", "uuid":
+            # A bound may be cut.
+            return lambda raw: raw if isinstance(raw, bytes) and len(raw) == 16 else None
         case "BOOLEAN", "boolean":
             return bool
         case "INT32" | "INT64", _ if name == "decimal" or "int" in name or name.startswith("float"):
