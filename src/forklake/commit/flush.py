@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
 from forklake.commit.output import TableOutput
-from forklake.data.conform import conform
-from forklake.data.schema import ROW_ID_NAME, arrow_schema
+from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.model.columns import Columns
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.ids import SnapshotId
-from forklake.model.kernels import pc
+from forklake.scan.gather import gather
 from forklake.scan.plan import ScanRows, plan_files
 
 
@@ -48,23 +47,13 @@ def write_inlined(draft: Draft, table: Table, output: TableOutput) -> Flush | No
     stored = [part for part in plan.rows if part.file.id >= 0]
     if not stored:
         return None
-    rows = pa.concat_tables(list(_moved(stored, table.columns)))
+    rows = _moved(stored, table.columns)
     newest = SnapshotId(max(part.file.begin for part in stored))
     return Flush(table, stored, output.write(rows) if rows.num_rows else [], newest)
 
 
-def _moved(parts: Sequence[ScanRows], columns: Columns) -> Iterator[pa.Table]:
+def _moved(parts: Sequence[ScanRows], columns: Columns) -> pa.Table:
     schema = arrow_schema(columns, row_ids=True, snapshot_ids=True)
-    for part in parts:
-        rows = conform(part.rows, columns)
-        count = rows.num_rows
-        positions = pa.array(range(count), pa.int64())
-        ids = pc.add(positions, pa.scalar(part.file.row_id_start, pa.int64()))
-        if ROW_ID_NAME in rows.column_names:
-            ids = pc.coalesce(rows.column(ROW_ID_NAME), ids)
-        snapshots = pa.repeat(pa.scalar(part.file.begin, pa.int64()), count)
-        kept = [rows.column(at) for at in range(len(columns))]
-        table = pa.table([*kept, ids, snapshots], schema=schema)
-        if part.deleted is not None:
-            table = table.filter(pc.invert(pc.is_in(positions, value_set=part.deleted)))
-        yield table
+    rows = gather(parts, columns)
+    names = [*(f"c{column.id}" for column in columns), ROW_ID_NAME, SNAPSHOT_ID_NAME]
+    return pa.table([rows.column(name) for name in names], schema=schema)

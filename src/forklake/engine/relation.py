@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from forklake.data.conform import conform
 from forklake.data.deletes import positions_of
 from forklake.data.hive import hive_values
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
@@ -22,6 +21,7 @@ from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
 from forklake.model.kernels import pc
 from forklake.model.names import quoted
 from forklake.model.types import to_sql
+from forklake.scan.gather import AMONG, BEGIN, WITHIN, gather
 from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows
 
 ROW_ID, SNAPSHOT, PLACE, POSITION = (
@@ -264,37 +264,18 @@ def _about(files: Sequence[ScanFile], group: _Group, wanted: Wanted) -> pa.Table
 
 
 def _rows(parts: Sequence[ScanRows], first: int, wanted: Wanted) -> pa.Table:
-    """Rows that are at hand, in the shape of the table, without those that were deleted."""
-    tables = [_with_extras(part, first + at, wanted) for at, part in enumerate(parts)]
-    return pa.concat_tables(tables)
-
-
-def _with_extras(part: ScanRows, place: int, wanted: Wanted) -> pa.Table:
-    rows = conform(part.rows, wanted.columns)
-    count = part.rows.num_rows  # Without columns, the others forget how many there are.
-    positions = pa.array(range(count), pa.int64())
-    start = pa.scalar(part.file.row_id_start, pa.int64())
-    row_ids = pc.add(positions, start)
-    if ROW_ID_NAME in rows.column_names:
-        row_ids = pc.coalesce(rows.column(ROW_ID_NAME), row_ids)
-    snapshots: pa.Array = pa.repeat(pa.scalar(part.file.begin, pa.int64()), count)
-    if SNAPSHOT_ID_NAME in rows.column_names and not wanted.begin:
-        snapshots = pc.coalesce(rows.column(SNAPSHOT_ID_NAME), snapshots)
-    arrays: dict[str, Callable[[], pa.Array]] = {
-        **{f"c{column.id}": _nth(rows, at) for at, column in enumerate(wanted.columns)},
-        ROW_ID: lambda: row_ids,
-        SNAPSHOT: lambda: snapshots,
-        PLACE: lambda: pa.repeat(pa.scalar(place, pa.int64()), count),
-        POSITION: lambda: positions,
-    }
-    table = pa.table({name: array() for name, array in arrays.items()})
-    if part.deleted is None:
-        return table
-    return table.filter(pc.invert(pc.is_in(positions, value_set=part.deleted)))
-
-
-def _nth(rows: pa.Table, place: int) -> Callable[[], pa.ChunkedArray]:
-    return lambda: rows.column(place)
+    """Rows that are at hand, with the columns that a relation has."""
+    rows = gather(parts, wanted.columns)
+    columns = {f"c{column.id}": rows.column(f"c{column.id}") for column in wanted.columns}
+    return pa.table(
+        {
+            **columns,
+            ROW_ID: rows.column(ROW_ID_NAME),
+            SNAPSHOT: rows.column(BEGIN if wanted.begin else SNAPSHOT_ID_NAME),
+            PLACE: pc.add(rows.column(AMONG), first),
+            POSITION: rows.column(WITHIN),
+        }
+    )
 
 
 def _from_arrow(name: str, wanted: Wanted) -> str:
