@@ -18,7 +18,6 @@ from forklake.data.leaves import Fit, fit_of, shown
 from forklake.data.look import Doubt, Step, first_problem
 from forklake.data.storage import Storage
 from forklake.data.summary import summary
-from forklake.data.writer import footer_size
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
@@ -32,6 +31,7 @@ By = MappingKind | Mapping[str, str]
 
 Signature = tuple[object, ...]
 
+_MAGIC = b"PAR1"
 _TAKEN = ("file_index", "file_row_number")
 """Names that DuckDB's reader gives to what we ask it for beside the columns of a file."""
 
@@ -64,11 +64,9 @@ class Inspection:
             raise InvalidData(f"DuckDB could not read {address}: give the file a name without ?")
         try:
             with self.storage.open_input(path, relative) as stream:
-                size = stream.size()
                 file = pq.ParquetFile(stream)
-                schema = file.schema_arrow
-                match = _Match(self, address, file.metadata, schema)
-                return match.existing(file, path, relative, size)
+                match = _Match(self, address, file.metadata, file.schema_arrow)
+                return match.existing(file, path, relative, *_sizes(stream, file.metadata))
         except pa.ArrowException as error:
             raise InvalidData(f"{address} is not a Parquet file that can be read: {error}") from error
 
@@ -87,7 +85,7 @@ class _Match:
     never_nan: dict[ColumnId, bool] = field(default_factory=dict[ColumnId, bool])
     """Columns of floats that are integers in the file."""
 
-    def existing(self, file: pq.ParquetFile, path: str, relative: bool, size: int) -> Existing:
+    def existing(self, file: pq.ParquetFile, path: str, relative: bool, size: int, footer: int) -> Existing:
         columns = self.inspection.columns
         places = dict(_first_leaves(self.schema))
         hive = {} if self.inspection.mapping == "field_id" else hive_values(path)
@@ -111,7 +109,7 @@ class _Match:
         problem = first_problem(file, self.doubts)
         if problem is not None:
             raise InvalidData(f"{self.address}: {problem}")
-        written = WrittenFile(path, self.metadata.num_rows, size, footer_size(self.metadata), stats, relative)
+        written = WrittenFile(path, self.metadata.num_rows, size, footer, stats, relative)
         return Existing(written, () if is_plain else tuple(self.names), self._signature())
 
     def _is_plain(self) -> bool:
@@ -328,6 +326,20 @@ class _Match:
                 )
             if nulls is None and at is not None and self.schema.field(at).nullable:
                 self.doubts.append(Doubt(column, column.name, (at,), is_required=True))
+
+
+def _sizes(stream: pa.NativeFile, metadata: pq.FileMetaData) -> tuple[int, int]:
+    """How long a file and its footer are; it must be whole, and not only have an end."""
+    size = stream.size()
+    stream.seek(size - len(_MAGIC) - 4)
+    footer = int.from_bytes(stream.read(4), "little")
+    room = size - 2 * len(_MAGIC) - 4 - footer
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    chunks = [group.column(at) for group in groups for at in range(metadata.num_columns)]
+    stream.seek(0)
+    if stream.read(len(_MAGIC)) != _MAGIC or sum(chunk.total_compressed_size for chunk in chunks) > room:
+        raise pa.ArrowInvalid("its beginning is missing")
+    return size, footer
 
 
 def _column(columns: Columns, name: str) -> Column:

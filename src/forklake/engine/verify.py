@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +12,7 @@ from forklake.model.files import DataFile, DeleteFile
 from forklake.scan.plan import ScanPlan
 
 _THREADS = 16
+_MAGIC = b"PAR1"
 
 
 class Verifier:
@@ -39,7 +41,26 @@ class Verifier:
                 f"{address} has {size} bytes and had {file.file_size_bytes} when it was committed: "
                 "it was cut or overwritten, restore it"
             )
+        if self._storage.is_local and file.footer_size and not file.path.startswith("s3://"):
+            self._check_footer(file, file.footer_size)
         self._known.add((file.path, file.file_size_bytes))
+
+    def _check_footer(self, file: DataFile | DeleteFile, footer_size: int) -> None:
+        """Files of one size may still end differently; in a bucket a look would be one more request."""
+        address = self._storage.address(file.path, file.path_is_relative)
+        try:
+            handle = os.open(address, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            # Reading it will say why.
+            return
+        try:
+            end = os.pread(handle, len(_MAGIC) + 4, file.file_size_bytes - len(_MAGIC) - 4)
+        finally:
+            os.close(handle)
+        if end != footer_size.to_bytes(4, "little") + _MAGIC:
+            raise StorageError(
+                f"{address} is not the file that was committed: it was overwritten, restore it"
+            )
 
 
 def _files(plan: ScanPlan) -> Iterable[DataFile | DeleteFile]:
