@@ -92,20 +92,20 @@ class Catalog(CatalogVerbs):
         look; but then it counts only if nobody else has committed since, for a name may mean something else
         by now.
         """
+        drafts: list[Draft] = []
         try:
-            return self._apply(change, present)
-        except StoreError:
-            # The commit may have gone through, and then it needs its files.
-            raise
+            return self._apply(change, drafts, present)
         except BaseException:
-            self._workbench.discard(written or ())
+            if not any(draft.may_stand for draft in drafts):
+                self._workbench.discard(written or ())
             raise
 
-    def _apply(self, change: Callable[[Draft], T], present: bool) -> tuple[T, Ids]:
+    def _apply(self, change: Callable[[Draft], T], drafts: list[Draft], present: bool) -> tuple[T, Ids]:
         known = None if present or self._at is not None else self._states.latest(self.id)
         draft, present = (Draft(known), False) if known is not None else (self._draft_to_change(), True)
         for _ in range(ATTEMPTS):
             refusal = None
+            drafts.append(draft)
             try:
                 result = change(draft)
                 published = self._publish(draft, Author(), rebase=present)
@@ -117,10 +117,10 @@ class Catalog(CatalogVerbs):
                 # The commit may have gone through or not: making the change again could make it twice.
                 raise
             except ForklakeError as error:
-                self._workbench.discard(draft.written)
+                self._discard(draft)
                 refusal = error
             except BaseException:
-                self._workbench.discard(draft.written)
+                self._discard(draft)
                 raise
             newer = self._draft_to_change()
             if present and refusal is not None and newer.head == draft.head:
@@ -166,6 +166,11 @@ class Catalog(CatalogVerbs):
         # The structure may have been read at an earlier snapshot; the transaction's base is the present one.
         return Draft(state if state.head == head else state.after(head, ()))
 
+    def _discard(self, draft: Draft) -> None:
+        """Remove the files of a draft, unless a commit needs them."""
+        if not draft.may_stand:
+            self._workbench.discard(draft.written)
+
     def _publish(self, draft: Draft, author: Author, *, rebase: bool = True) -> Published | None:
         workbench = self._workbench
         rows = settle_rows(draft, workbench.storage, workbench.options) if draft.staged_rows() else ()
@@ -173,9 +178,15 @@ class Catalog(CatalogVerbs):
         if not plan.changes:
             workbench.discard(draft.written)
             return None
-        published = publish(
-            self._database, plan, draft.head, author, rebase=rebase, figures=workbench.figures
-        )
+        # An interrupt may come after the commit: only a refusal of ours says for certain that there is none.
+        draft.may_stand = True
+        try:
+            published = publish(
+                self._database, plan, draft.head, author, rebase=rebase, figures=workbench.figures
+            )
+        except ForklakeError as error:
+            draft.may_stand = isinstance(error, StoreError)
+            raise
         if not published.rebased:
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs), latest=True)

@@ -118,5 +118,13 @@ def _from_dicts(rows: list[Any], by_name: Mapping[str, Column]) -> pa.Table:
     for name in names:
         values = [row.get(name) for row in rows]
         column = by_name.get(name.lower())
-        arrays[name] = pa.array(values) if column is None else array_of(values, column)
+        arrays[name] = _unknown(values, name) if column is None else array_of(values, column)
     return pa.table(arrays)
+
+
+def _unknown(values: list[Any], name: str) -> pa.Array:
+    """A column that only expressions know."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InvalidData(f'the values of "{name}" in the source are of no single type: {error}') from error

@@ -18,7 +18,7 @@ from forklake.data.intake import Rows, rows_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate import RowPlace, locate_row
 from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
-from forklake.errors import InvalidArgument, InvalidData
+from forklake.errors import InvalidArgument, InvalidData, InvalidPredicate
 from forklake.feed import ChangeFeed, check_names
 from forklake.importing import check_mapping, find_files, inspect, stage
 from forklake.merging import Matched, MergeResult, NotMatched, join_of, matched_values, unmatched_values
@@ -338,5 +338,8 @@ def _assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[str, 
         column = find(columns, [name])
         if column.name in checked:
             raise InvalidArgument(f'column "{column.name}" gets two values')
-        checked[column.name] = parse_predicate(expression, columns).sql
+        try:
+            checked[column.name] = parse_predicate(expression, columns).sql
+        except InvalidPredicate as error:
+            raise InvalidPredicate(f'no new value for column "{column.name}": {error}') from error
     return checked

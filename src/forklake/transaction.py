@@ -80,11 +80,10 @@ class Transaction(CatalogVerbs):
         self._end = "refused"
         try:
             published = self._publish(draft, self._author)
-        except StoreError:
-            # The commit may have gone through, and then it needs its files.
-            raise
         except BaseException:
-            self.workbench.discard(draft.written)
+            # A commit that may have gone through needs its files.
+            if not draft.may_stand:
+                self.workbench.discard(draft.written)
             raise
         self._end = "committed"
         self.snapshot = None if published is None else published.head.snapshot_id

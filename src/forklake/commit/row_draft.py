@@ -27,6 +27,8 @@ class RowDraft:
         self.head = state.head if head is None else head
         self.written: list[str] = []
         """Files that were written for this draft, relative to the data path of the lake."""
+        self.may_stand = False
+        """Whether it was, or may have been, committed: then its files are needed."""
         self._rows: dict[int, StagedRows] = {}
         self._partitionings: Overlay[int, Partitioning] = Overlay()
         self._sort_orders: Overlay[int, SortOrder] = Overlay()

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from forklake.data.fit import fit
 from forklake.data.schema import arrow_schema
+from forklake.engine.blame import computed_rows
 from forklake.engine.local import Engine
-from forklake.engine.relation import PLACE, POSITION, ROW_ID, Relation, Wanted, relation
+from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.select import ALIAS, where
 from forklake.engine.text import computed
 from forklake.errors import InvalidData
@@ -89,13 +90,14 @@ def updated_rows(
     Each assignment is an expression over the old row. The places are complete when the rows have been read.
     """
     source = relation(plan, engine.storage, Wanted(plan.table.columns, row_id=True, place=True))
-    selected = [
-        assigned(column, assignments.get(column.name, quoted(column.name))) for column in plan.table.columns
-    ]
-    extras = f"{ROW_ID}, {PLACE}, {POSITION}"
-    sql = f"SELECT {', '.join(selected)}, {extras} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
+    values = {
+        column.name: assigned(column, assignments.get(column.name, quoted(column.name)))
+        for column in plan.table.columns
+    }
+    rest = f"FROM ({source.sql}) AS {ALIAS}{where(plan)}"
+    rows = computed_rows(engine, plan, values, (ROW_ID, PLACE, POSITION), rest, source.tables)
     places = Places(source.places)
-    return places, _rewritten(engine, Relation(sql, source.tables, source.places), plan, places)
+    return places, rewritten(rows, plan.table.columns, places)
 
 
 def assigned(column: Column, expression: str) -> str:
@@ -103,13 +105,16 @@ def assigned(column: Column, expression: str) -> str:
     return f"{computed(expression, column.data_type)} AS {quoted(column.name)}"
 
 
-def _rewritten(engine: Engine, query: Relation, plan: ScanPlan, places: Places) -> Iterator[pa.RecordBatch]:
-    for batch in engine.stream(query.sql, query.tables, plan):
+def rewritten(
+    batches: Iterator[pa.RecordBatch], columns: Columns, places: Places
+) -> Iterator[pa.RecordBatch]:
+    """Rows with new values as files hold them; their places are noted on the way."""
+    for batch in batches:
         places.add(batch)
-        yield as_written(batch, plan.table.columns)
+        yield _as_written(batch, columns)
 
 
-def as_written(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
+def _as_written(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
     """A result as files hold it; rows whose id is only provisional get theirs from the commit."""
     arrays = [fit(batch.column(at), column) for at, column in enumerate(columns)]
     for array, column in zip(arrays, columns, strict=True):

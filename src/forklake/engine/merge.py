@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from forklake.engine.dml import Places, as_written, assigned
+from forklake.engine.blame import computed_rows
+from forklake.engine.dml import Places, assigned, rewritten
 from forklake.engine.local import Engine
 from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
-from forklake.engine.text import computed, text
+from forklake.engine.text import text
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.names import quoted
@@ -43,23 +44,15 @@ def matched_rows(
     """Rows of the table that meet one of the source, with new values and the ids that they had."""
     columns = plan.table.columns
     source = relation(plan, engine.storage, Wanted(columns, row_id=True, place=True))
-    selected = [
-        assigned(column, assignments.get(column.name, f"{TARGET}.{quoted(column.name)}"))
+    values = {
+        column.name: assigned(column, assignments.get(column.name, f"{TARGET}.{quoted(column.name)}"))
         for column in columns
-    ]
-    extras = f"{TARGET}.{ROW_ID}, {TARGET}.{PLACE}, {TARGET}.{POSITION}"
-    sql = (
-        f"SELECT {', '.join(selected)}, {extras} FROM ({source.sql}) AS {TARGET} "
-        f"JOIN {_TABLE} AS {SOURCE} ON {join.condition}"
-    )
+    }
+    extras = [f"{TARGET}.{name}" for name in (ROW_ID, PLACE, POSITION)]
+    rest = f"FROM ({source.sql}) AS {TARGET} JOIN {_TABLE} AS {SOURCE} ON {join.condition}"
+    rows = computed_rows(engine, plan, values, extras, rest, {**source.tables, _TABLE: join.rows})
     places = Places(source.places)
-
-    def rows() -> Iterator[pa.RecordBatch]:
-        for batch in engine.stream(sql, {**source.tables, _TABLE: join.rows}, plan):
-            places.add(batch)
-            yield as_written(batch, columns)
-
-    return places, rows()
+    return places, rewritten(rows, columns, places)
 
 
 def unmatched_rows(
@@ -67,14 +60,9 @@ def unmatched_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Rows of the source that meet none of the table, as values for some columns of it."""
     source = relation(plan, engine.storage, Wanted(tuple(join.keys)))
-    selected = ", ".join(
-        f"{computed(values[column.name], column.data_type)} AS {quoted(column.name)}" for column in columns
-    )
-    sql = (
-        f"SELECT {selected} FROM {_TABLE} AS {SOURCE} "
-        f"ANTI JOIN ({source.sql}) AS {TARGET} ON {join.condition}"
-    )
-    return engine.stream(sql, {**source.tables, _TABLE: join.rows}, plan)
+    selected = {column.name: assigned(column, values[column.name]) for column in columns}
+    rest = f"FROM {_TABLE} AS {SOURCE} ANTI JOIN ({source.sql}) AS {TARGET} ON {join.condition}"
+    return computed_rows(engine, plan, selected, (), rest, {**source.tables, _TABLE: join.rows})
 
 
 def bounds_of(engine: Engine, join: Join, key: Column) -> tuple[str, str] | None:
