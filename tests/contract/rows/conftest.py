@@ -1,5 +1,6 @@
 """Fixtures of the contract of rows; `lake`, `catalog`, `raw`, `reopen` come from the suite around it.
 
+`anywhere`    a catalog on every backend, with files on a disk and in a bucket
 `table`       a table `t(id BIGINT, v VARCHAR)` without rows
 `stored`      the names of all Parquet files below the data path, whether anything refers to them or not
 `hidden`      a block in which the files of the lake are out of reach: whoever reads one fails
@@ -9,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,10 @@ def fork(lake: forklake.Lake, raw: Callable[..., Any]) -> Fork:
         return lake.catalog(name)
 
     return make
+
+
+@pytest.fixture
+def anywhere(lake_url: str, data_path: str) -> Iterator[forklake.Catalog]:
+    """A catalog on each backend with its files on each kind of storage; for a few broad stories."""
+    with forklake.connect(lake_url, data_path=data_path, create=True) as lake:
+        yield lake.create_catalog("main_catalog")

@@ -1,4 +1,4 @@
-"""Tables whose structure changes: old files, inlined rows, deletes and partitions read right, then and now."""
+"""Tables whose structure changes: old files, inlined rows, deletes and partitions read right ever after."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import forklake
 from forklake.errors import InvalidData, InvalidSchemaChange
 from tests.contract.rows.shown import MANY
 
-DDL = "id BIGINT, n INT, v VARCHAR, s STRUCT(a INT, b VARCHAR), l STRUCT(k INT)[], m MAP(VARCHAR, STRUCT(z INT))"
+DDL = (
+    "id BIGINT, n INT, v VARCHAR, s STRUCT(a INT, b VARCHAR), l STRUCT(k INT)[], "
+    "m MAP(VARCHAR, STRUCT(z INT))"
+)
 
 
 def row(at: int) -> dict[str, Any]:
@@ -29,7 +32,7 @@ def row(at: int) -> dict[str, Any]:
 
 @pytest.fixture
 def old(catalog: forklake.Catalog) -> forklake.Table:
-    """Rows 0 to 149 in files of three partitions, 200 and 201 inlined; 1 and 200 deleted, 2 and 201 updated."""
+    """150 rows in files of three partitions, 200 and 201 inlined; 1 and 200 deleted, 2 and 201 updated."""
     table = catalog.create_table("t", DDL, partition_by=["v"], sorted_by=["id"])
     table.append([row(at) for at in range(MANY)])
     table.append([row(200), row(201)])
