@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.commit.output import OPTION, options_of
+from forklake.commit.output import OPTION, check_tag, options_of, without_options
 from forklake.engine.select import count_rows
 from forklake.errors import InvalidSchemaChange
 from forklake.facts import TableFile, TableStats, files_of, history_of, stats_of
@@ -18,7 +18,7 @@ from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import Column
 from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
-from forklake.model.names import QualifiedName, quoted
+from forklake.model.names import QualifiedName, check_name, quoted
 from forklake.model.options import NAMES, Options, parse_option
 from forklake.model.predicate import parse_predicate
 from forklake.model.snapshots import Snapshot
@@ -229,6 +229,8 @@ class Table(RowVerbs):
 
     def set_tag(self, key: str, value: str | None, *, column: ColumnPath | None = None) -> None:
         """Tag the table or a column; None removes the tag."""
+        check_name(key, "tag")
+        check_tag(key)
 
         def change(draft: Draft) -> None:
             table = draft.table(self._id)
@@ -242,7 +244,7 @@ class Table(RowVerbs):
         draft = self._scope.read()
         table = draft.table(self._id)
         if column is None:
-            return {key: value for key, value in draft.tags(table.id).items() if not key.startswith(OPTION)}
+            return without_options(draft.tags(table.id))
         return draft.column_tags(table.id).get(columns.find(table.columns, column).id, {})
 
     # ---- Details ---

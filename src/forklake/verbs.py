@@ -7,7 +7,7 @@ from typing import Literal, TypeVar, cast
 
 from forklake.commit.draft import Draft, Tagged
 from forklake.commit.flush import write_inlined
-from forklake.commit.output import output_for
+from forklake.commit.output import check_tag, output_for, without_options
 from forklake.errors import InvalidArgument
 from forklake.model.columns import build
 from forklake.model.ddl import ColumnSource, columns_of
@@ -265,10 +265,12 @@ class CatalogVerbs:
     def tags(self, kind: ObjectKind, name: Name) -> dict[str, str]:
         """The tags of a schema, table, view or macro; its comment is the tag `comment`."""
         draft = self.read()
-        return draft.tags(_object(draft, kind, name).id)
+        return without_options(draft.tags(_object(draft, kind, name).id))
 
     def set_tag(self, kind: ObjectKind, name: Name, key: str, value: str | None) -> None:
         """Tag a schema, table, view or macro; None removes the tag."""
+        check_name(key, "tag")
+        check_tag(key)
         self.apply(lambda draft: draft.set_tag(_object(draft, kind, name), None, key, value))
 
     def comment(self, kind: ObjectKind, name: Name, text: str | None) -> None:

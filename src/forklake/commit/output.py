@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from uuid import uuid4
@@ -12,6 +13,7 @@ from forklake.commit.draft import Draft
 from forklake.commit.settle import TableWrites, settle
 from forklake.data.storage import Storage
 from forklake.data.writer import WriteOptions, write_files
+from forklake.errors import InvalidArgument
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.layout import Partitioning, SortKey
@@ -87,6 +89,17 @@ def options_of(draft: Draft, table: Table, lake: Options) -> Options:
     tags = draft.tags(table.id)
     own = {key.removeprefix(OPTION): value for key, value in tags.items() if key.startswith(OPTION)}
     return lake.with_settings(own) if own else lake
+
+
+def without_options(tags: Mapping[str, str]) -> dict[str, str]:
+    """The tags that people have set."""
+    return {key: value for key, value in tags.items() if not key.startswith(OPTION)}
+
+
+def check_tag(key: str) -> None:
+    """Refuse a tag that would be read as an option: nobody would have checked its value."""
+    if key.startswith(OPTION):
+        raise InvalidArgument(f"tags do not begin with {OPTION!r}: set_option changes settings of a table")
 
 
 def folder_of(head: Head, table: Table) -> str:

@@ -174,8 +174,19 @@ def test_options_of_a_table_come_before_those_of_the_lake(
     table.set_option("data_inlining_row_limit", None)
     assert table.options() == lake.options()
     assert catalog.table("t", at=before).options().data_inlining_row_limit == 2
-    # They are no tags that people have set.
-    assert table.tags() == {}
+
+
+def test_options_are_no_tags(catalog: forklake.Catalog, table: forklake.Table) -> None:
+    table.set_option("data_inlining_row_limit", 2)
+    table.set_tag("owner", "me")
+    assert table.tags() == catalog.tags("table", "t") == {"owner": "me"}
+    for change in (
+        lambda: table.set_tag("option:data_inlining_row_limit", "many"),
+        lambda: catalog.set_tag("table", "t", "option:data_inlining_row_limit", None),
+    ):
+        with pytest.raises(InvalidArgument, match="set_option"):
+            change()
+    assert table.options().data_inlining_row_limit == 2
 
 
 def test_options_say_how_files_are_written(lake: forklake.Lake, table: forklake.Table) -> None:
