@@ -425,7 +425,10 @@ def write_deletes(
         writer = parquet_writer(sink, schema, options, footers)
         try:
             writer.write_table(pa.table([addresses, ordered], schema=schema), options.row_group_rows)
-        finally:
             writer.close()
+        except BaseException:
+            # It would write its footer when it is collected, into a file that is closed.
+            writer.is_open = False
+            raise
         size = sink.tell()
     return size, footer_size(footers[0])

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from forklake.data.storage import Storage
+from forklake.engine.remote import literal
 from forklake.errors import EngineError, ForklakeError, InvalidPredicate, StorageError
+from forklake.model.files import DataFile
 from forklake.scan.plan import ScanPlan
 
 
@@ -22,25 +27,53 @@ def translated(storage: Storage, plan: ScanPlan | None) -> Generator[None]:
 
 
 def _translation(storage: Storage, plan: ScanPlan | None, error: duckdb.Error) -> ForklakeError:
-    message = storage.s3.options.hidden(str(error).strip().partition("\n")[0])
-    file = _file_in(storage, plan, str(error))
+    # What follows quotes our own query, and files stand there that have nothing to do with it.
+    said = str(error).strip().partition("\n\nLINE ")[0]
+    message = storage.s3.options.hidden(said.partition("\n")[0])
+    file = _file_in(storage, plan, said)
     if file is not None:
-        return StorageError(f"{file} cannot be read: {message}; restore it")
+        return _unreadable(storage, file, message)
     match error:
-        case duckdb.IOException() | duckdb.HTTPException():
-            return StorageError(f"a file cannot be read: {message}")
         case duckdb.ParserException() | duckdb.BinderException() | duckdb.CatalogException():
             return InvalidPredicate(f"DuckDB does not understand the expression: {message}")
         case duckdb.ConversionException() | duckdb.InvalidInputException() | duckdb.OutOfRangeException():
             return InvalidPredicate(f"the expression fails on the rows it meets: {message}")
+        case duckdb.HTTPException():
+            return StorageError(f"a file cannot be read: {message}")
         case _:
+            broken = _broken_file(storage, plan)
+            if broken is not None:
+                return _unreadable(storage, broken, message)
             return EngineError(f"DuckDB failed: {message}")
 
 
-def _file_in(storage: Storage, plan: ScanPlan | None, message: str) -> str | None:
+def _unreadable(storage: Storage, file: DataFile, message: str) -> StorageError:
+    address = storage.address(file.path, file.path_is_relative)
+    try:
+        storage.info(file.path, file.path_is_relative)
+    except StorageError as error:
+        # That it is missing, or that nobody may look at it, says more.
+        return error
+    return StorageError(f"{address} cannot be read: {message}; restore it")
+
+
+def _file_in(storage: Storage, plan: ScanPlan | None, message: str) -> DataFile | None:
     """The file that an error speaks of."""
     for scanned in () if plan is None else plan.files:
         address = storage.address(scanned.file.path, scanned.file.path_is_relative)
-        if address in message:
-            return address
+        # DuckDB quotes a pattern as we wrote it, and an object of a bucket by its address in the web.
+        key = address.removeprefix("s3://").partition("/")[2] if address.startswith("s3://") else address
+        if any(name in message for name in (address, literal(address), key, quote(key))):
+            return scanned.file
+    return None
+
+
+def _broken_file(storage: Storage, plan: ScanPlan | None) -> DataFile | None:
+    """The first file without a footer that makes sense, which DuckDB does not always name."""
+    for scanned in () if plan is None else plan.files:
+        try:
+            with storage.open_input(scanned.file.path, scanned.file.path_is_relative) as stream:
+                pq.read_metadata(stream)
+        except (pa.ArrowException, StorageError):
+            return scanned.file
     return None
