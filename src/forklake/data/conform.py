@@ -34,7 +34,8 @@ def id_of(field: pa.Field) -> int | None:
 def _column(rows: pa.Table, found: dict[int | None, int], column: Column) -> pa.Array:
     if column.id not in found:
         return initial_of(column, rows.num_rows)
-    return _evolved(_flat(rows, found[column.id]), column)
+    place = found[column.id]
+    return _evolved(_flat(rows, place), rows.schema.field(place).type, column)
 
 
 def _flat(rows: pa.Table, place: int) -> pa.Array:
@@ -43,18 +44,19 @@ def _flat(rows: pa.Table, place: int) -> pa.Array:
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
-def _evolved(array: pa.Array, column: Column) -> pa.Array:
-    if array.type.equals(file_type(column), check_metadata=True):
+def _evolved(array: pa.Array, known: pa.DataType, column: Column) -> pa.Array:
+    """The array as the column is now. Its schema knows the ids inside of it; the array itself may not."""
+    if known.equals(file_type(column), check_metadata=True):
         return array
     match column.type:
         case "struct":
-            return _struct(array, column)
+            return _struct(array, known, column)
         case "list":
-            values = _evolved(array.values, column.children[0])
+            values = _evolved(array.values, known.value_type, column.children[0])
             return pa.ListArray.from_arrays(_offsets(array), values, type=file_type(column))
         case "map":
-            keys = _evolved(array.keys, column.children[0])
-            items = _evolved(array.items, column.children[1])
+            keys = _evolved(array.keys, known.key_type, column.children[0])
+            items = _evolved(array.items, known.item_type, column.children[1])
             return pa.MapArray.from_arrays(_offsets(array), keys, items, type=file_type(column))
         case _:
             return fit(array, column)
@@ -68,10 +70,10 @@ def _offsets(array: pa.Array) -> pa.Array:
     return pc.if_else(present, array.offsets, pa.scalar(None, array.offsets.type))
 
 
-def _struct(array: pa.Array, column: Column) -> pa.Array:
-    found = {id_of(array.type.field(place)): place for place in range(array.type.num_fields)}
+def _struct(array: pa.Array, known: pa.DataType, column: Column) -> pa.Array:
+    found = {id_of(known.field(place)): place for place in range(known.num_fields)}
     children = [
-        _evolved(array.field(found[child.id]), child)
+        _evolved(array.field(found[child.id]), known.field(found[child.id]).type, child)
         if child.id in found
         else pa.nulls(len(array), file_type(child))
         for child in column.children
