@@ -202,13 +202,14 @@ class Author:
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], str]:
         """The names that are given, the rows, and how they are handed over."""
-        careless = self.chance(8)
+        count = self.pick((2, 6, 1, 3, 4, 0))
+        # No rows lack nothing, or what their names lack: that depends on how they are handed over.
+        careless = count > 0 and self.chance(8)
         columns = [
             column
             for column in self.table.columns
             if not (self.chance(4) and (careless or column.nullable or column.default is not None))
         ] or [self.table.columns[0]]
-        count = self.pick((2, 6, 1, 3, 4, 0))
         rows = tuple(
             tuple(self.value(column, nullable=column.nullable or careless) for column in columns)
             for _ in range(count)
