@@ -28,7 +28,7 @@ def locate_row(engine: Engine, source: Source, row_id: int) -> RowPlace | None:
     """Look into the few files that can hold the row: by the ids given to them, or that their rows carry."""
     reader = source.reader
     key = key_of(row_id, Scalar("int64")) or ""
-    files = reader.files_with_row(row_id) + reader.files_by_key(ROW_ID_COLUMN, key, key)
+    files = reader.files_with_row(row_id) + (reader.files_by_key(ROW_ID_COLUMN, key, key) or [])
     plan = plan_files(source, list({file.id: file for file in files}.values()))
     found = relation(plan, engine.storage, Wanted((), row_id=True, place=True))
     sql = f"SELECT {PLACE} AS place, {POSITION} AS position FROM ({found.sql}) WHERE {ROW_ID} = {int(row_id)}"

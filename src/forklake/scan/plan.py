@@ -18,10 +18,10 @@ from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.layout import Partitioning
 from forklake.model.mapping import Mapping as NameMapping
 from forklake.model.predicate import Predicate
-from forklake.model.tree import Node, columns_of, is_one_range, ranges
+from forklake.model.tree import Node, Range, columns_of, is_one_range, ranges
 from forklake.scan.partitions import point, skip_partition
 from forklake.scan.prune import skip_reason
-from forklake.store.files import FileReader
+from forklake.store.files import MOST_NAMED, FileReader
 
 Positions: TypeAlias = pa.Array
 """Places of rows in a file, counted from 0, ascending."""
@@ -184,11 +184,26 @@ def _candidates(source: Source, predicate: Predicate | None) -> list[DataFile]:
     if not hulls:
         return reader.files()
     hull = hulls[0]
-    files = reader.files_by_key(hull.column_id, hull.low, hull.high)
+    few = MOST_NAMED if len(hulls) > 1 else None
+    files = reader.files_by_key(hull.column_id, hull.low, hull.high, most=few)
+    if files is None:
+        return _by_two(source, hulls)
     since = _younger_than_table(source, hull.column_id)
     if since is not None:
         known = {file.id for file in files}
         files += [file for file in reader.files_before(since) if file.id not in known]
+    return files
+
+
+def _by_two(source: Source, hulls: Sequence[Range]) -> list[DataFile]:
+    """Files that two columns leave over; those that are older than one of them are not known by its index."""
+    reader = source.reader
+    files = reader.files_by_two_keys(hulls[0], hulls[1])
+    begins = [_younger_than_table(source, hull.column_id) for hull in hulls[:2]]
+    latest = max((begin for begin in begins if begin is not None), default=None)
+    if latest is not None:
+        known = {file.id for file in files}
+        files += [file for file in reader.files_before(latest) if file.id not in known]
     return files
 
 

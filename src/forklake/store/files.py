@@ -11,8 +11,11 @@ from forklake.model.files import ColumnStats, DataFile, DeleteFile
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, MappingId, SnapshotId, TableId
 from forklake.model.mapping import MappedName
 from forklake.model.mapping import Mapping as NameMapping
+from forklake.model.tree import Range
 from forklake.store.backend import Database, Row, Session
 
+ALL = 2**31 - 1
+"""As many as there are."""
 MOST_NAMED = 2000
 """Up to how many files are named one by one in a query; beyond, it reads those of the whole table."""
 
@@ -61,9 +64,32 @@ class FileReader:
         """Every Parquet file."""
         return [_file(row) for row in self._rows("files")]
 
-    def files_by_key(self, column: ColumnId, low: str, high: str) -> list[DataFile]:
-        """The Parquet files that have statistics of a column, and may hold a value between two keys."""
-        return [_file(row) for row in self._rows("files_by_key", column=column, low=low, high=high)]
+    def files_by_key(
+        self, column: ColumnId, low: str, high: str, *, most: int | None = None
+    ) -> list[DataFile] | None:
+        """The Parquet files that have statistics of a column, and may hold a value between two keys.
+
+        None if there are, or may be, more than `most`.
+        """
+        limit = ALL if most is None else most + 1
+        rows = self._rows("files_by_key", column=column, low=low, high=high, most=limit)
+        # Without a visible hit, nothing says whether there were too many that are not.
+        if most is not None and (not rows or rows[0][-1] > most):
+            return None
+        return [_file(row[:-1]) for row in rows]
+
+    def files_by_two_keys(self, one: Range, other: Range) -> list[DataFile]:
+        """The Parquet files that may hold a value between two keys in each of two columns."""
+        rows = self._rows(
+            "files_by_two_keys",
+            column=one.column_id,
+            low=one.low,
+            high=one.high,
+            other=other.column_id,
+            other_low=other.low,
+            other_high=other.high,
+        )
+        return [_file(row) for row in rows]
 
     def files_before(self, since: SnapshotId) -> list[DataFile]:
         """The Parquet files that are older than a snapshot."""
@@ -106,16 +132,18 @@ class FileReader:
         return bool(self._rows("delete_files") or self._rows("inlined_deletes"))
 
     def stats(
-        self, files: Iterable[DataFile], columns: Iterable[ColumnId]
+        self, files: Sequence[DataFile], columns: Iterable[ColumnId]
     ) -> dict[DataFileId, dict[ColumnId, ColumnStats]]:
         """What is known of some columns in some files."""
         found: dict[DataFileId, dict[ColumnId, ColumnStats]] = {}
-        rows = self.database.rows(
-            "stats_of_files",
-            catalog=self.catalog,
-            files=_ids(file.id for file in files),
-            columns=_ids(columns),
-        )
+        wanted = _ids(columns)
+        if len(files) > MOST_NAMED:
+            rows = self.database.rows(
+                "stats_of_table", catalog=self.catalog, table=self.table, columns=wanted
+            )
+        else:
+            listed = _ids(file.id for file in files)
+            rows = self.database.rows("stats_of_files", catalog=self.catalog, files=listed, columns=wanted)
         for file, *values in rows:
             stats = _stats(values)
             found.setdefault(file, {})[stats.column_id] = stats

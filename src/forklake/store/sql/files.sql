@@ -17,7 +17,36 @@ SELECT s.catalog_id, s.data_file_id
   FROM ducklake_catalog_lineage l
   JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
                                    AND s.column_id = $column AND s.min_key <= $high AND s.max_key >= $low
- WHERE l.catalog_id = $catalog)
+ WHERE l.catalog_id = $catalog
+ LIMIT $most)
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max,
+       (SELECT count(*) FROM hit) AS hits
+  FROM hit
+  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                          AND f.data_file_id = hit.data_file_id
+ WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+ ORDER BY f.data_file_id;
+
+-- name: files_by_two_keys
+-- The files that two columns leave over: for when each alone leaves many.
+WITH one AS MATERIALIZED (
+SELECT s.catalog_id, s.data_file_id
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
+                                   AND s.column_id = $column AND s.min_key <= $high AND s.max_key >= $low
+ WHERE l.catalog_id = $catalog
+), other AS MATERIALIZED (
+SELECT s.catalog_id, s.data_file_id
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
+                                   AND s.column_id = $other AND s.min_key <= $other_high AND s.max_key >= $other_low
+ WHERE l.catalog_id = $catalog
+), hit AS MATERIALIZED (
+SELECT one.catalog_id, one.data_file_id
+  FROM one
+  JOIN other ON other.catalog_id = one.catalog_id AND other.data_file_id = one.data_file_id
+)
 SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
        f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
   FROM hit
@@ -88,6 +117,13 @@ SELECT data_file_id, column_id, value_count, null_count, min_value, max_value, m
        distinct_count, column_size_bytes
   FROM visible_file_column_stats
  WHERE catalog_id = $catalog AND data_file_id IN ids($files) AND column_id IN ids($columns);
+
+-- name: stats_of_table
+-- What is known of some columns in all files of a table.
+SELECT data_file_id, column_id, value_count, null_count, min_value, max_value, min_key, max_key, contains_nan,
+       distinct_count, column_size_bytes
+  FROM visible_file_column_stats
+ WHERE catalog_id = $catalog AND table_id = $table AND column_id IN ids($columns);
 
 -- name: partitions_of_files
 SELECT data_file_id, partition_key_index, partition_value
