@@ -13,7 +13,7 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
 -- The files whose values of a column may lie between two keys, found through the index of keys. The hits come
 -- first whatever a planner thinks: PostgreSQL would look at every file and then for its statistics.
 WITH hit AS MATERIALIZED (
-SELECT s.catalog_id, s.data_file_id
+SELECT s.catalog_id, s.data_file_id, count(*) OVER () AS hits
   FROM ducklake_catalog_lineage l
   JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
                                    AND s.column_id = $column AND s.min_key <= $high AND s.max_key >= $low
@@ -21,7 +21,7 @@ SELECT s.catalog_id, s.data_file_id
  LIMIT $most)
 SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
        f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max,
-       (SELECT count(*) FROM hit) AS hits
+       hit.hits
   FROM hit
   JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
                           AND f.data_file_id = hit.data_file_id
