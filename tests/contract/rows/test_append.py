@@ -165,6 +165,28 @@ def test_a_row_that_does_not_fit_takes_the_files_before_it_along(
     assert stored() == []
 
 
+def test_a_stream_that_failed_is_not_read_on_when_others_have_committed_meanwhile(
+    catalog: forklake.Catalog, table: forklake.Table, reopen
+) -> None:
+    other = reopen().catalog("main_catalog").table("t")
+
+    def rows() -> Iterator[dict[str, object]]:
+        yield {"id": 1}
+        other.append(numbered(100))
+        yield {"id": "no number"}
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from numbered(1).to_batches()
+        other.append(numbered(101))
+        yield pa.record_batch({"id": ["no number"]})
+        yield from numbered(2).to_batches()
+
+    for source in (rows(), batches()):
+        with pytest.raises(InvalidData, match="id"):
+            table.append(source)
+    assert ids(table) == [100, 101]
+
+
 def test_large_writes_are_cut_into_files_of_the_size_that_was_asked_for(
     table: forklake.Table, stored: Callable[[], list[str]]
 ) -> None:

@@ -55,6 +55,10 @@ def test_buckets_are_found_by_value(events: forklake.Table) -> None:
         assert len(plan.files) == 1
         assert ids(events, f"id = {wanted}") == [wanted]
         assert {pruned.reason.split(" ")[0] for pruned in plan.pruned} <= {'"id"', "bucket(8,"}
+    # No range of ids excludes a file here: the buckets alone do.
+    plan = events.scan("id IN (3, 77)").plan()
+    assert len(plan.files) == 2
+    assert {pruned.reason.split(" is ")[0] for pruned in plan.pruned} == {"bucket(8, id)"}
     assert ids(events, "id IN (3, 77)") == [3, 77]
 
 
