@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
 import sys
 import tempfile
 import time
@@ -91,6 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", action="extend", choices=PARTS, help="these parts")
     given = parser.parse_args(arguments)
     scale = QUICK if given.quick else FULL
+    # Ending by a signal still runs every clean-up.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     began = time.monotonic()
     versions = f"DuckDB {duckdb.__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}"
     machine = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the start"
@@ -102,6 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for section in measured(part, scale, server.url, Path(folder)):
                     print(f"{section}\n", flush=True)
     print(f"{time.monotonic() - began:6.0f} s  done", file=sys.stderr, flush=True)
+
+
+def _stop(number: int, _: object) -> None:
+    raise SystemExit(f"ended by {signal.Signals(number).name}")
 
 
 if __name__ == "__main__":
