@@ -114,47 +114,37 @@ def test_columns_that_are_not_there_or_there_twice_are_refused(refuse) -> None:
 
 
 def test_null_is_refused_where_the_column_has_none(refuse, table) -> None:
+    word = '"id" is NOT NULL'
     for limit in (0, 3):
         table.set_option("data_inlining_row_limit", limit)
-        refuse(lambda t: t.append([{"name": "x"}]), InvalidData, '"id" is NOT NULL')
-        refuse(lambda t: t.append([{"id": 1}, {"id": None}]), InvalidData, '"id" is NOT NULL')
-        refuse(lambda t: t.append(pa.table({"name": ["x"]})), InvalidData, '"id" is NOT NULL')
-        refuse(lambda t: t.update({"id": "NULL"}, "id > 10"), InvalidData, '"id" is NOT NULL')
-        refuse(lambda t: t.update({"id": "nullif(id, 15)"}), InvalidData, '"id" is NOT NULL')
-        refuse(
-            lambda t: t.merge([{"id": 10}], on="id", when_matched={"id": "NULL"}),
-            InvalidData,
-            '"id" is NOT NULL',
-        )
-        refuse(
-            lambda t: t.merge([{"id": 99}], on="id", when_not_matched={"name": "'x'"}),
-            InvalidData,
-            '"id" is NOT NULL',
-        )
+        refuse(lambda t: t.append([{"id": 1}, {"id": None}]), InvalidData, word)
+        refuse(lambda t: t.update({"id": "nullif(id, 15)"}), InvalidData, word)
+    refuse(lambda t: t.append([{"name": "x"}]), InvalidData, word)
+    refuse(lambda t: t.append(pa.table({"name": ["x"]})), InvalidData, word)
+    refuse(lambda t: t.merge([{"id": 10}], on="id", when_matched={"id": "NULL"}), InvalidData, word)
+    refuse(lambda t: t.merge([{"id": 99}], on="id", when_not_matched={"name": "'x'"}), InvalidData, word)
 
 
 # New values that cannot be computed, or do not fit.
 FAILING = {
-    "small": ("1000000", "small + 32767", "CAST(name AS SMALLINT)", "1 / 0", "'x'", "error('no')"),
-    "id": ("2147483648", "id * 1000000000", "id + 9223372036854775807", "nofunction(id)", "id / 0"),
-    "price": ("1000", "'1e9'", "price + 12345"),
-    "tags": ("'x'", "5", "['a']"),
-    "s": ("5", "{'a': 'x', 'b': NULL}"),
-    "at": ("'not a time'", "5"),
+    "small": ("1000000", "CAST(name AS SMALLINT)", "id / 0"),
+    "id": ("id * 1000000000", "nofunction(id)"),
+    "price": ("price + 12345",),
+    "tags": ("['a']",),
+    "s": ("{'a': 'x', 'b': NULL}",),
+    "at": ("'not a time'",),
 }
 
 
 def test_new_values_that_do_not_fit_are_refused_and_not_wrapped(refuse, table) -> None:
     table.update({"price": "1"})
-    for limit in (0, 3):
-        table.set_option("data_inlining_row_limit", limit)
-        for column, expressions in FAILING.items():
-            for expression in expressions[limit // 3 :: 2] if limit else expressions:
-                refuse(
-                    lambda t, c=column, e=expression: t.update({c: e, "name": "'new'"}, "small > 0"),
-                    InvalidPredicate,
-                    f'"{column}"',
-                )
+    for column, expressions in FAILING.items():
+        for expression in expressions:
+            refuse(
+                lambda t, c=column, e=expression: t.update({c: e, "name": "'new'"}, "small > 0"),
+                InvalidPredicate,
+                f'"{column}"',
+            )
     source = [{"id": 10, "small": 1}, {"id": 99, "small": 1}]
     for how in ("when_matched", "when_not_matched"):
         values = {"id": "source.id", "small": "source.id * 10000"}
