@@ -46,6 +46,7 @@ _ALIKE = {
     ("json", "varchar"): Fit.YES,
     ("varchar", "json"): Fit.LOOK,
     ("varchar", "time_ns"): Fit.LOOK,
+    ("varchar", "interval"): Fit.LOOK,
     ("time", "timetz"): Fit.YES,
     ("blob", "uuid"): Fit.LOOK,
 }

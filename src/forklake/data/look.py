@@ -12,11 +12,16 @@ from forklake.data.fit import fit, flattened
 from forklake.errors import InvalidData
 from forklake.model.entities import Column
 from forklake.model.kernels import pc
+from forklake.model.types import to_sql
 
 Step = int
 """The place of a field among those of its parent; the first is that of a column."""
 
-_CLOCK = r"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?$"
+# Types that files hold as text.
+_WRITTEN = {
+    "time_ns": r"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?$",
+    "interval": r"^(-?[0-9]{1,9} months -?[0-9]{1,9} days )?-?[0-9]{1,18} microseconds$",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,8 @@ def _problem(array: pa.Array, doubt: Doubt) -> str | None:
     for step in doubt.trail[1:]:
         array = _inside(array, step)
     try:
-        if column.type == "time_ns":
-            _check_clock(array, doubt)
+        if column.type in _WRITTEN:
+            _check_text(array, doubt)
         else:
             fit(array, column, doubt.name)
     except InvalidData as problem:
@@ -62,10 +67,11 @@ def _problem(array: pa.Array, doubt: Doubt) -> str | None:
     return None
 
 
-def _check_clock(array: pa.Array, doubt: Doubt) -> None:
-    at = pc.index(pc.match_substring_regex(array, _CLOCK), False).as_py()
+def _check_text(array: pa.Array, doubt: Doubt) -> None:
+    at = pc.index(pc.match_substring_regex(array, _WRITTEN[doubt.column.type]), False).as_py()
     if at >= 0:
-        raise InvalidData(f'column "{doubt.name}" is TIME_NS: {str(array[at])[:80]!r} is no time')
+        type = to_sql(doubt.column.data_type)
+        raise InvalidData(f'column "{doubt.name}" is {type}: {str(array[at])[:80]!r} is none')
 
 
 def _inside(array: pa.Array, step: Step) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -172,7 +172,7 @@ def test_other_types_are_refused_before_anything_is_read(catalog, put, refused) 
 
 
 def test_files_of_the_lake_itself_come_back_with_every_type(catalog, tmp_path, rows) -> None:
-    names = [*FOUND, "HUGEINT", "UHUGEINT", "TIMESTAMP_S", "TIMETZ", "UUID", "JSON", "TIME_NS"]
+    names = [*FOUND, "HUGEINT", "UHUGEINT", "TIMESTAMP_S", "TIMETZ", "UUID", "JSON", "TIME_NS", "INTERVAL"]
     ddl = ", ".join(f'"{name}" {name}' for name in names)
     own = catalog.create_table("own", ddl)
     own.set_option("data_inlining_row_limit", 0)
@@ -184,7 +184,7 @@ def test_files_of_the_lake_itself_come_back_with_every_type(catalog, tmp_path, r
         "TIMETZ": time(1),
         "UUID": UUID(int=1),
     }
-    own.append([full | {"JSON": "[1]", "TIME_NS": time(2)}, {}])
+    own.append([full | {"JSON": "[1]", "TIME_NS": time(2), "INTERVAL": timedelta(days=3)}, {}])
     other = catalog.create_table("other", ddl)
     paths = [tmp_path / "files" / file.path for file in own.files()]
     assert other.add_files(paths) == 2

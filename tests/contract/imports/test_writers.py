@@ -74,8 +74,10 @@ def test_duckdb_files_read_the_same(catalog, incoming, rows) -> None:
     table = catalog.create_table("t", DDL)
     table.add_files(path, mapping="by_name")
     assert rows(table) == sorted(ROWS, key=str)
-    odd = catalog.create_table("odd", "u UUID, z TIMETZ, l INT[], b BLOB, j JSON, n UTINYINT, ns TIME_NS")
-    odd.add_files(incoming / "odd.parquet", mapping="by_name", ignore_extra=True)
+    ddl = "u UUID, z TIMETZ, l INT[], b BLOB, j JSON, n UTINYINT, ns TIME_NS, i INTERVAL"
+    odd = catalog.create_table("odd", ddl)
+    odd.add_files(incoming / "odd.parquet", mapping="by_name")
+    assert odd.scan("i = INTERVAL 3 DAY").count() == 1
     (row,) = odd.scan(columns=["u", "z", "l", "b", "j", "n"]).to_arrow().to_pylist()
     assert row == {"u": known[0], "z": time(1, 2, 3), "l": [1, 2], "b": b"a", "j": "{}", "n": 200}
     assert odd.scan(columns=["ns"]).to_arrow().column(0)[0].value == 14_706_000_000_007
