@@ -202,7 +202,7 @@ class Author:
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], str]:
         """The names that are given, the rows, and how they are handed over."""
-        count = self.pick((2, 6, 1, 3, 4, 0))
+        count = self.pick((2, 6, 1, 8, 3, 0))
         # No rows lack nothing, or what their names lack: that depends on how they are handed over.
         careless = count > 0 and self.chance(8)
         columns = [
@@ -308,7 +308,7 @@ class Author:
         return self.pick(ways)
 
     def where(self) -> Condition | None:
-        return None if self.chance(6) else self.condition()
+        return None if self.chance(4) else self.condition()
 
     def look(self) -> Look:
         names = [column.name for column in self.table.columns]
@@ -388,6 +388,8 @@ class Author:
         return ("set_sort_order", keys, tuple(column.key for column in chosen))
 
     def _set_option(self) -> Op:
+        if self.chance(3):
+            return ("set_option", "target_file_size", self.pick((1, None)))
         return ("set_option", "data_inlining_row_limit", self.pick((0, 1, 100, None)))
 
     def _new_name(self, taken: Sequence[Column], names: Sequence[str]) -> str | None:
@@ -475,11 +477,11 @@ class Author:
     def step(self, verbs: Sequence[str]) -> Step:
         handle = self.pick((0, 0, 0, 1))
         before, pools = self.table, dict(self.pools)
-        match self.pick(("do",) * 8 + ("transaction",) * 3 + ("rollback", "overlap", "reopen")):
+        match self.pick(("do",) * 6 + ("transaction",) * 5 + ("rollback", "overlap", "reopen")):
             case "do":
                 return Step(handle, "do", self.ops(verbs, 1), self.look())
             case "transaction":
-                return Step(handle, "transaction", self.ops(verbs, 4), self.look())
+                return Step(handle, "transaction", self.ops(verbs, 5), self.look())
             case "rollback":
                 ops = self.ops(verbs, 3)
                 self.table, self.pools = before, pools
@@ -574,12 +576,12 @@ def reshaped(table: Table, op: Op) -> Table:
 @st.composite
 def programs(
     draw: st.DrawFn,
-    type_strategy: st.SearchStrategy[DataType] | None = None,
-    verbs: Sequence[str] = (),
-    most_steps: int = 8,
+    kinds: Sequence[st.SearchStrategy[DataType]],
+    verbs: Sequence[str],
+    most_steps: int,
 ) -> Program:
-    """A table and its story. Each keeps to a few verbs, so that they meet often."""
-    author = Author(draw, types() if type_strategy is None else type_strategy)
+    """A table and its story. Each keeps to one of the kinds of types and to a few verbs, which meet often."""
+    author = Author(draw, draw(st.sampled_from(kinds)))
     for at in range(draw(st.integers(1, 4))):
         type = draw(author.types)
         default = author.default(type, constant=False) if author.chance(3) else None
@@ -592,8 +594,7 @@ def programs(
         + ("" if column.nullable else " NOT NULL")
         for column in start.columns
     )
-    some = st.sampled_from((*DML[1:], *DML[1:], *LAYOUT, *DDL))
-    chosen = verbs or draw(st.lists(some, min_size=2, max_size=5))
+    chosen = draw(st.lists(st.sampled_from(verbs), min_size=2, max_size=5))
     first = Step(0, "do", (author.op("append"),), author.look())
     steps = [author.step(("append", "append", *chosen)) for _ in range(draw(st.integers(2, most_steps)))]
     return Program(ddl, start, (first, *steps))

@@ -183,8 +183,8 @@ TEXTS = (
 )
 _POINTS = tuple(struct.pack("<BIdd", 1, 1, x, y) for x, y in ((0.0, 0.0), (1.5, -2.0)))
 _JSON = ("null", "1", '{"a": [1, null]}', '"x"', "[]", '{"k":  "é"}')
-_FLOATS = (math.nan, math.inf, -math.inf, -0.0, 0.0, 0.1, -2.5, 7.0, 5e-324, 1.7e308)
-_SINGLES = (math.nan, math.inf, -math.inf, -0.0, 0.0, 0.5, -2.5, 7.0, 2.0**-149, 2.0**127)
+_FLOATS = (math.nan, math.nan, math.nan, math.inf, -math.inf, -0.0, 0.0, 0.1, -2.5, 7.0, 5e-324, 1.7e308)
+_SINGLES = (math.nan, math.nan, math.nan, math.inf, -math.inf, -0.0, 0.0, 0.5, -2.5, 7.0, 2.0**-149, 2.0**127)
 _UUIDS = ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff")
 _CLOCK = (0, 1, DAY * 10**6 // 2, DAY * 10**6 - 1)
 _SECONDS = ((date(1, 1, 2).toordinal() - EPOCH) * DAY, (date(9999, 12, 30).toordinal() - EPOCH) * DAY)
@@ -262,6 +262,7 @@ COMMON: tuple[DataType, ...] = (
     Decimal(10, 2),
     Scalar("boolean"),
 )
+FLOATS: tuple[DataType, ...] = (Scalar("float64"), Scalar("float32"))
 FIELDS = ("x", "y", "Größe", "select", "a b", "z")
 """Names of fields inside structs."""
 

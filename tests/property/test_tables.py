@@ -20,8 +20,8 @@ import forklake
 from forklake.errors import CommitConflict, InvalidData, InvalidPredicate, InvalidSchemaChange
 from forklake.model.types import Scalar, to_sql
 from tests.property.table_model import Columns, Condition, Oracle, Refused, Table, from_arrow, to_arrow
-from tests.property.table_programs import DML, LAYOUT, Look, Op, Program, Step, programs, reshaped
-from tests.property.table_values import COMMON, NANOSECONDS, ORDERED, identity, names_in
+from tests.property.table_programs import DDL, DML, LAYOUT, Look, Op, Program, Step, programs, reshaped
+from tests.property.table_values import COMMON, FLOATS, NANOSECONDS, ORDERED, identity, names_in, types
 
 RESERVED = "row_id"
 """A name that a column may have, but not in a change feed."""
@@ -33,8 +33,7 @@ class Lakes:
     """Two handles on one lake, as two programs would have them."""
 
     def __init__(self, lake: forklake.Lake, url: str) -> None:
-        lake.set_option("data_inlining_row_limit", 3)
-        lake.set_option("target_file_size", 1)
+        lake.set_option("data_inlining_row_limit", 2)
         lake.set_option("parquet_row_group_size", 2)
         self._url = url
         self.backend = url.partition(":")[0]
@@ -485,9 +484,10 @@ def tell(lakes: Lakes, stories: st.SearchStrategy[Program]) -> None:
 # Hypothesis spends up to five minutes on making a failure small.
 @pytest.mark.timeout(900)
 def test_tables_of_any_type_hold_what_the_model_holds(lakes: Lakes) -> None:
-    tell(lakes, programs())
+    tell(lakes, programs([types()], (*DML, *DML, *LAYOUT, *DDL), 8))
 
 
 @pytest.mark.timeout(900)
 def test_rows_that_change_often_are_those_of_the_model(lakes: Lakes) -> None:
-    tell(lakes, programs(st.sampled_from(COMMON), (*DML, *LAYOUT), most_steps=10))
+    plain, floats = st.sampled_from(COMMON), st.sampled_from(FLOATS)
+    tell(lakes, programs([plain, plain, floats], (*DML, *DML, *LAYOUT), 10))
