@@ -51,6 +51,16 @@ def join_of(data: Any, on: str | Sequence[str], columns: Columns) -> Join:
     return Join(rows, keys, known)
 
 
+def check_extra(join: Join, columns: Columns, *asked: object) -> None:
+    """Refuse columns of the source that nothing would read."""
+    extra = set(join.rows.column_names) - set(join.names.values())
+    if extra and not any(isinstance(one, Mapping) for one in asked):
+        known = ", ".join(column.name for column in columns)
+        raise InvalidData(
+            f"the source has columns that the table does not have: {', '.join(sorted(extra))}; it has {known}"
+        )
+
+
 def matched_values(asked: object, join: Join, columns: Columns) -> dict[str, str] | None:
     """New values of rows that match, as SQL; None if they are left alone or deleted."""
     match asked:

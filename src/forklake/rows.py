@@ -21,7 +21,15 @@ from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
 from forklake.errors import InvalidArgument, InvalidData, InvalidPredicate
 from forklake.feed import ChangeFeed, check_names
 from forklake.importing import check_mapping, find_files, inspect, stage
-from forklake.merging import Matched, MergeResult, NotMatched, join_of, matched_values, unmatched_values
+from forklake.merging import (
+    Matched,
+    MergeResult,
+    NotMatched,
+    check_extra,
+    join_of,
+    matched_values,
+    unmatched_values,
+)
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
@@ -236,6 +244,7 @@ class RowVerbs:
         self, draft: Draft, table: Table, join: Join, when_matched: object, when_not_matched: object
     ) -> MergeResult:
         engine = self._scope.workbench.engine
+        check_extra(join, table.columns, when_matched, when_not_matched)
         new_values = matched_values(when_matched, join, table.columns)
         inserted_values = unmatched_values(when_not_matched, join, table.columns)
         plan = plan_scan(draft.source(table), self._key_range(join, table))

@@ -9,6 +9,7 @@ import pyarrow as pa
 from forklake.commit.draft import Draft
 from forklake.commit.output import OPTION, check_tag, options_of, without_options
 from forklake.engine.select import count_rows
+from forklake.engine.text import shown_as
 from forklake.errors import InvalidSchemaChange
 from forklake.facts import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.model import columns, types
@@ -68,7 +69,10 @@ class Table(RowVerbs):
     def arrow_schema(self) -> pa.Schema:
         """The columns as an Arrow schema."""
         return pa.schema(
-            [pa.field(column.name, to_arrow(column.data_type), column.nullable) for column in self.columns]
+            [
+                pa.field(column.name, to_arrow(shown_as(column.data_type)), column.nullable)
+                for column in self.columns
+            ]
         )
 
     def __repr__(self) -> str:

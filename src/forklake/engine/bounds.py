@@ -53,6 +53,10 @@ def _outermost(engine: Engine, sql: str, tables: Any, column: Column, *, highest
     return found.column("v")[0].as_py()
 
 
+_ZEROS = ("0.0", "-0.0")
+"""Writers give either for both: only the rows know which zero it is."""
+
+
 def _from_statistics(source: Source, column: Column, *, highest: bool) -> list[str] | None:
     """The outermost values of all files as text; None if statistics do not say exactly."""
     if not source.is_stored:
@@ -70,7 +74,7 @@ def _from_statistics(source: Source, column: Column, *, highest: bool) -> list[s
         key, value = (stats.max_key, stats.max_value) if highest else (stats.min_key, stats.min_value)
         if key is None:
             continue
-        if value is None:
+        if value is None or value in _ZEROS:
             return None
         if best is None or (key > best[0] if highest else key < best[0]):
             best = key, value

@@ -17,11 +17,12 @@ Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)
-_IDS = re.compile(r"\bids\((\$\w+)\)")
+_IDS = re.compile(r"\bIN ids\((\$\w+)\)")
 _SETS: dict[Dialect, str] = {
-    "sqlite": r"(SELECT value FROM json_each(\1))",
-    "duckdb": r"""(SELECT unnest(from_json(\1, '["BIGINT"]')))""",
-    "postgresql": r"(SELECT json_array_elements_text(\1::json)::bigint)",
+    "sqlite": r"IN (SELECT value FROM json_each(\1))",
+    "duckdb": r"""IN (SELECT unnest(from_json(\1, '["BIGINT"]')))""",
+    # An array is looked up in an index, number by number; a sub-select is joined.
+    "postgresql": r"= ANY (ARRAY(SELECT json_array_elements_text(\1::json)::bigint))",
 }
 _FAMILIES: dict[Dialect, tuple[str, ...]] = {
     "sqlite": ("", ".embedded", ".sqlite"),
