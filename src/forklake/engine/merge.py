@@ -11,7 +11,7 @@ from forklake.engine.blame import computed_rows
 from forklake.engine.dml import Places, assigned, rewritten
 from forklake.engine.local import Engine
 from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
-from forklake.engine.text import text
+from forklake.engine.text import guarded, text
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.names import quoted
@@ -29,6 +29,12 @@ class Join:
     keys: Sequence[Column]
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the source calls the columns of the table."""
+
+    @property
+    def source(self) -> str:
+        """The rows of the source as a sub-select."""
+        columns = [f"{guarded(quoted(name))} AS {quoted(name)}" for name in self.rows.column_names]
+        return f"(SELECT {', '.join(columns)} FROM {_TABLE})"
 
     @property
     def condition(self) -> str:
@@ -49,7 +55,7 @@ def matched_rows(
         for column in columns
     }
     extras = [f"{TARGET}.{name}" for name in (ROW_ID, PLACE, POSITION)]
-    rest = f"FROM ({source.sql}) AS {TARGET} JOIN {_TABLE} AS {SOURCE} ON {join.condition}"
+    rest = f"FROM ({source.sql}) AS {TARGET} JOIN {join.source} AS {SOURCE} ON {join.condition}"
     rows = computed_rows(engine, plan, values, extras, rest, {**source.tables, _TABLE: join.rows})
     places = Places(source.places)
     return places, rewritten(rows, columns, places)
@@ -61,7 +67,7 @@ def unmatched_rows(
     """Rows of the source that meet none of the table, as values for some columns of it."""
     source = relation(plan, engine.storage, Wanted(tuple(join.keys)))
     selected = {column.name: assigned(column, values[column.name]) for column in columns}
-    rest = f"FROM {_TABLE} AS {SOURCE} ANTI JOIN ({source.sql}) AS {TARGET} ON {join.condition}"
+    rest = f"FROM {join.source} AS {SOURCE} ANTI JOIN ({source.sql}) AS {TARGET} ON {join.condition}"
     return computed_rows(engine, plan, selected, (), rest, {**source.tables, _TABLE: join.rows})
 
 

@@ -14,7 +14,7 @@ from forklake.data.storage import Storage
 from forklake.engine.remote import literal
 from forklake.engine.shapes import by_field_id, by_mapping
 from forklake.engine.spare import spare_entries
-from forklake.engine.text import Shape, reshaped, text, unbounded
+from forklake.engine.text import Shape, guarded, reshaped, text, unbounded
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
@@ -280,9 +280,7 @@ def _rows(parts: Sequence[ScanRows], first: int, wanted: Wanted) -> pa.Table:
 
 def _from_arrow(name: str, wanted: Wanted) -> str:
     selected = [
-        # Conditions on numbers would be left to Arrow, which finds NaN below everything.
-        f"{unbounded(f'CAST(c{column.id} AS {to_sql(column.data_type)})', column.data_type)} "
-        f"AS {quoted(column.name)}"
+        f"{guarded(f'CAST(c{column.id} AS {to_sql(column.data_type)})')} AS {quoted(column.name)}"
         for column in wanted.columns
     ]
     return f"SELECT {', '.join((*selected, *_extra_names(wanted)))} FROM {name}"

@@ -48,6 +48,14 @@ def computed(expression: str, type: DataType) -> str:
     return shown(f"CAST(({expression}) AS {to_sql(type)})", type)
 
 
+def guarded(expression: str) -> str:
+    """A value of an Arrow table that conditions are not left to Arrow on.
+
+    Arrow finds NaN below everything, and fails at numbers beyond 64 bits with a sign.
+    """
+    return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {expression} END"
+
+
 def unbounded(expression: str, type: DataType) -> str:
     """An expression that DuckDB knows no bounds of, where it may be NaN.
 
