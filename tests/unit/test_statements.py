@@ -154,9 +154,9 @@ def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None
             for name in own.keys() | common.keys():
                 text = own.get(name) or common[name]
                 # Only a set of numbers is written otherwise on each of them.
-                parts = re.split(r"\bids\(\$(\w+)\)", text)
+                parts = re.split(r"\bIN ids\(\$(\w+)\)", text)
                 pattern = "".join(
-                    rf"\(SELECT [^;]*\${part}\b[^;]*\)" if at % 2 else re.escape(part)
+                    rf"(?:IN |= ANY \(ARRAY)\(SELECT [^;]*\${part}\b[^;]*\)" if at % 2 else re.escape(part)
                     for at, part in enumerate(parts)
                 )
                 assert re.fullmatch(pattern, statements(dialect)[name]), (dialect, name)
