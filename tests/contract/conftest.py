@@ -9,6 +9,7 @@
 `sql_on`      `raw` for any address, whatever stands there: `sql_on(url)("SELECT 1")`
 `in_threads`  runs callables at the same time and returns what they returned, or raises what they raised
 `program`     starts Python text as another process, as an ordinary user if it says so; see `Program`
+`fork`        makes a catalog that sees another as it is now: `fork(catalog, "name")`
 `forked`      runs a callable in a forked child and returns what it returned there, or raises what it raised
 """
 
@@ -91,6 +92,33 @@ def sql_on() -> Iterator[Callable[[str], RunSql]]:
 def raw(lake: forklake.Lake, lake_url: str, sql_on: Callable[[str], RunSql]) -> RunSql:
     """Direct SQL on the lake's database: every statement commits by itself."""
     return sql_on(lake_url)
+
+
+@pytest.fixture
+def fork(lake: forklake.Lake, raw: RunSql) -> Callable[[forklake.Catalog, str], forklake.Catalog]:
+    """Make a catalog that sees another one as it is now, by writing the lineage that a fork would write."""
+
+    def make(parent: forklake.Catalog, name: str) -> forklake.Catalog:
+        child = lake.create_catalog(name)
+        at = parent.snapshot
+        raw(f"DELETE FROM ducklake_schema WHERE catalog_id = {child.id}")
+        raw(f"DELETE FROM ducklake_snapshot_changes WHERE catalog_id = {child.id}")
+        raw(
+            "INSERT INTO ducklake_catalog_lineage (catalog_id, source_catalog_id, max_snapshot, depth) "
+            f"SELECT {child.id}, source_catalog_id, "
+            f"CASE WHEN max_snapshot < {at} THEN max_snapshot ELSE {at} END, depth "
+            f"FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}"
+        )
+        raw(
+            "UPDATE ducklake_catalog_lineage SET depth = "
+            f"(SELECT max(depth) + 1 FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}) "
+            f"WHERE catalog_id = {child.id} AND source_catalog_id = {child.id}"
+        )
+        (row,) = raw(f"SELECT schema_version FROM ducklake_catalog_head WHERE catalog_id = {parent.id}")
+        raw(f"UPDATE ducklake_catalog_head SET schema_version = {row[0]} WHERE catalog_id = {child.id}")
+        return lake.catalog(name)
+
+    return make
 
 
 @pytest.fixture

@@ -10,33 +10,6 @@ import pytest
 import forklake
 
 
-@pytest.fixture
-def fork(lake: forklake.Lake, raw):
-    """Make a catalog that sees another one as it is now, by writing the lineage that a fork would write."""
-
-    def make(parent: forklake.Catalog, name: str) -> forklake.Catalog:
-        child = lake.create_catalog(name)
-        at = parent.snapshot
-        raw(f"DELETE FROM ducklake_schema WHERE catalog_id = {child.id}")
-        raw(f"DELETE FROM ducklake_snapshot_changes WHERE catalog_id = {child.id}")
-        raw(
-            "INSERT INTO ducklake_catalog_lineage (catalog_id, source_catalog_id, max_snapshot, depth) "
-            f"SELECT {child.id}, source_catalog_id, "
-            f"CASE WHEN max_snapshot < {at} THEN max_snapshot ELSE {at} END, depth "
-            f"FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}"
-        )
-        raw(
-            "UPDATE ducklake_catalog_lineage SET depth = "
-            f"(SELECT max(depth) + 1 FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}) "
-            f"WHERE catalog_id = {child.id} AND source_catalog_id = {child.id}"
-        )
-        (row,) = raw(f"SELECT schema_version FROM ducklake_catalog_head WHERE catalog_id = {parent.id}")
-        raw(f"UPDATE ducklake_catalog_head SET schema_version = {row[0]} WHERE catalog_id = {child.id}")
-        return lake.catalog(name)
-
-    return make
-
-
 def look(catalog: forklake.Catalog) -> dict[str, object]:
     return {
         "schemas": [schema.name for schema in catalog.schemas()],

@@ -10,6 +10,7 @@ from pyarrow import types as kind
 from forklake.data.jsontext import first_invalid
 from forklake.data.schema import Geometry, file_type
 from forklake.errors import InvalidData
+from forklake.model.arrow import is_any_list
 from forklake.model.entities import Column
 from forklake.model.kernels import pc
 from forklake.model.types import to_sql
@@ -90,20 +91,10 @@ def _is_local(type: pa.DataType) -> bool:
     return kind.is_timestamp(type) and type.tz is None
 
 
-def _is_list(type: pa.DataType) -> bool:
-    return (
-        kind.is_list(type)
-        or kind.is_large_list(type)
-        or kind.is_fixed_size_list(type)
-        or kind.is_list_view(type)
-        or kind.is_large_list_view(type)
-    )
-
-
 def _is_map(type: pa.DataType) -> bool:
     """Maps, and what systems without maps make of them."""
     return kind.is_map(type) or (
-        _is_list(type)
+        is_any_list(type)
         and kind.is_struct(type.value_type)
         and [field.name.lower() for field in type.value_type] == ["key", "value"]
     )
@@ -363,4 +354,4 @@ _SCALARS: dict[str, tuple[_Accept, _Convert]] = {
     "interval": (lambda type: kind.is_interval(type) or kind.is_duration(type), _to_interval_text),
 }
 _NESTED: dict[str, _Convert] = {"list": _to_list, "map": _to_map, "struct": _to_struct}
-_ACCEPTS_NESTED: dict[str, _Accept] = {"list": _is_list, "map": _is_map, "struct": kind.is_struct}
+_ACCEPTS_NESTED: dict[str, _Accept] = {"list": is_any_list, "map": _is_map, "struct": kind.is_struct}

@@ -102,7 +102,8 @@ def _extension(type: pa.DataType, depth: int) -> DataType:
     return _EXTENSIONS.get(type.extension_name) or _read(type.storage_type, depth)
 
 
-def _is_any_list(type: pa.DataType) -> bool:
+def is_any_list(type: pa.DataType) -> bool:
+    """Whether it is a list, in whichever layout."""
     return (
         kind.is_list(type)
         or kind.is_large_list(type)
@@ -121,7 +122,7 @@ _RULES: tuple[_Rule, ...] = (
     (kind.is_fixed_size_binary, lambda type, _: Scalar("blob")),
     (kind.is_dictionary, lambda type, depth: _read(type.value_type, depth)),
     (kind.is_run_end_encoded, lambda type, depth: _read(type.value_type, depth)),
-    (_is_any_list, lambda type, depth: List(_read_field(type.value_field, depth))),
+    (is_any_list, lambda type, depth: List(_read_field(type.value_field, depth))),
     (kind.is_struct, lambda type, depth: Struct(tuple((f.name, _read_field(f, depth)) for f in type))),
     (
         kind.is_map,

@@ -88,31 +88,6 @@ def counted(
 
 
 @pytest.fixture
-def fork(lake: forklake.Lake, raw: Callable[..., Any]) -> Fork:
-    def make(parent: forklake.Catalog, name: str) -> forklake.Catalog:
-        child = lake.create_catalog(name)
-        at = parent.snapshot
-        raw(f"DELETE FROM ducklake_schema WHERE catalog_id = {child.id}")
-        raw(f"DELETE FROM ducklake_snapshot_changes WHERE catalog_id = {child.id}")
-        raw(
-            "INSERT INTO ducklake_catalog_lineage (catalog_id, source_catalog_id, max_snapshot, depth) "
-            f"SELECT {child.id}, source_catalog_id, "
-            f"CASE WHEN max_snapshot < {at} THEN max_snapshot ELSE {at} END, depth "
-            f"FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}"
-        )
-        raw(
-            "UPDATE ducklake_catalog_lineage SET depth = "
-            f"(SELECT max(depth) + 1 FROM ducklake_catalog_lineage WHERE catalog_id = {parent.id}) "
-            f"WHERE catalog_id = {child.id} AND source_catalog_id = {child.id}"
-        )
-        (row,) = raw(f"SELECT schema_version FROM ducklake_catalog_head WHERE catalog_id = {parent.id}")
-        raw(f"UPDATE ducklake_catalog_head SET schema_version = {row[0]} WHERE catalog_id = {child.id}")
-        return lake.catalog(name)
-
-    return make
-
-
-@pytest.fixture
 def anywhere(lake_url: str, data_path: str) -> Iterator[forklake.Catalog]:
     """A catalog on each backend with its files on each kind of storage; for a few broad stories."""
     with forklake.connect(lake_url, data_path=data_path, create=True) as lake:
