@@ -11,6 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forklake.data.encoding import DELETE_FILE, Encodings, encodings
 from forklake.data.fit import flattened
 from forklake.data.footer import Seen, footer_stats
 from forklake.data.partition import Values, folder_of, split
@@ -27,6 +28,7 @@ Columns = tuple[Column, ...]
 
 _ROW_ID = Column(ROW_ID_COLUMN, ROW_ID_NAME, "int64")
 """The ids that rows carry have bounds like any column: so a row is found by its id."""
+_SIZES = ("target_file_size", "row_group_rows", "row_group_bytes", "page_rows", "page_bytes", "buffer_bytes")
 _OPEN_FILES = 64
 """How many partitions are written at once: an upload to a bucket keeps some megabytes in memory."""
 _SMALL_CHUNK = 8_192
@@ -56,6 +58,10 @@ class WriteOptions:
     """What one thread of DuckDB reads at a time; with half of it, files were a seventh larger."""
     row_group_bytes: int = 64 << 20
     """A row group ends here at the latest, as rows lie in memory."""
+    page_rows: int = 61_440
+    """How many rows a page has. With Arrow's 20,000, DuckDB took a quarter longer to read numbers."""
+    page_bytes: int = 4 << 20
+    """Or how many bytes, where rows are wide."""
     buffer_bytes: int = 192 << 20
     """How much may wait in memory, over all partitions; and how much is sorted at once."""
     compression: str = "zstd"
@@ -67,7 +73,7 @@ class WriteOptions:
 
     def __post_init__(self) -> None:
         """Sizes are positive."""
-        for name in ("target_file_size", "row_group_rows", "row_group_bytes", "buffer_bytes"):
+        for name in _SIZES:
             if getattr(self, name) < 1:
                 raise InvalidArgument(f"{name} must be at least 1, not {getattr(self, name)}")
 
@@ -298,7 +304,7 @@ class _File:
         try:
             if self._parquet is None:
                 self._parquet = parquet_writer(
-                    self._sink, self._writing.schema, self._writing.options, self._footer
+                    self._sink, self._writing.schema, self._writing.options, self._footer, encodings(table)
                 )
             self._parquet.write_table(table, row_group_size=table.num_rows)
         except BaseException as problem:
@@ -353,7 +359,11 @@ class _Abandoned(Exception):
 
 
 def parquet_writer(
-    sink: pa.NativeFile, schema: pa.Schema, options: WriteOptions, footers: list[pq.FileMetaData]
+    sink: pa.NativeFile,
+    schema: pa.Schema,
+    options: WriteOptions,
+    footers: list[pq.FileMetaData],
+    encodings: Encodings,
 ) -> pq.ParquetWriter:
     """Arrow's writer with our settings. Arrow's schema is left out: the types of Parquet say it all."""
     return pq.ParquetWriter(
@@ -361,6 +371,11 @@ def parquet_writer(
         schema,
         compression=options.compression,
         compression_level=options.compression_level,
+        use_dictionary=list(encodings.dictionary),
+        column_encoding=dict(encodings.others),
+        store_decimal_as_integer=True,
+        max_rows_per_page=options.page_rows,
+        data_page_size=options.page_bytes,
         store_schema=False,
         write_page_index=options.page_index,
         metadata_collector=footers,
@@ -422,7 +437,7 @@ def write_deletes(
     options = options or WriteOptions("")
     footers: list[pq.FileMetaData] = []
     with storage.open_output(path, relative) as sink:
-        writer = parquet_writer(sink, schema, options, footers)
+        writer = parquet_writer(sink, schema, options, footers, DELETE_FILE)
         try:
             writer.write_table(pa.table([addresses, ordered], schema=schema), options.row_group_rows)
             writer.close()
