@@ -371,7 +371,7 @@ def parquet_writer(
         schema,
         compression=options.compression,
         compression_level=options.compression_level,
-        use_dictionary=list(encodings.dictionary),
+        use_dictionary=list(encodings.dictionary),  # pyright: ignore[reportArgumentType]
         column_encoding=dict(encodings.others),
         store_decimal_as_integer=True,
         max_rows_per_page=options.page_rows,

@@ -236,6 +236,14 @@ def ranges(node: Node, *, with_nulls: bool = False) -> list[Range]:
     return [found for _, found in sorted(useful)]
 
 
+def keys_of(node: Node, column: ColumnId) -> tuple[str, ...]:
+    """The single values of which a column must have one, if the predicate lists them."""
+    for part in conjuncts(node):
+        if isinstance(part, In) and part.operand.column_id == column:
+            return tuple(part.keys)
+    return ()
+
+
 def is_one_range(node: Node) -> bool:
     """Whether bounds exclude exactly those files that do not meet the one range of the predicate."""
     parts = conjuncts(node)

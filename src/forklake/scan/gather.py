@@ -18,7 +18,8 @@ AMONG, WITHIN, BEGIN = "among", "within", "begin"
 
 def gather(parts: Sequence[ScanRows], columns: Columns) -> pa.Table:
     """The rows: columns named by their ids (`c7`), ids and snapshots of rows, and where they come from."""
-    return pa.concat_tables([_together(alike, columns) for alike in _alike(parts)])
+    # DuckDB has work to do for each chunk, and every small write is one.
+    return pa.concat_tables([_together(alike, columns) for alike in _alike(parts)]).combine_chunks()
 
 
 def _alike(parts: Sequence[ScanRows]) -> Iterator[list[tuple[int, ScanRows]]]:
@@ -33,7 +34,7 @@ def _alike(parts: Sequence[ScanRows]) -> Iterator[list[tuple[int, ScanRows]]]:
 
 
 def _together(parts: Sequence[tuple[int, ScanRows]], columns: Columns) -> pa.Table:
-    rows = conform(pa.concat_tables([part.rows for _, part in parts]), columns)
+    rows = conform(pa.concat_tables([part.rows for _, part in parts]).combine_chunks(), columns)
     counts = [part.rows.num_rows for _, part in parts]
     positions = pa.array([at for count in counts for at in range(count)], pa.int64())
     row_ids = pc.add(_each([part.file.row_id_start for _, part in parts], counts), positions)

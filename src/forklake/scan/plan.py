@@ -18,10 +18,13 @@ from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.layout import Partitioning
 from forklake.model.mapping import Mapping as NameMapping
 from forklake.model.predicate import Predicate
-from forklake.model.tree import Node, Range, columns_of, is_one_range, ranges
+from forklake.model.tree import Node, Range, columns_of, is_one_range, keys_of, ranges
 from forklake.scan.partitions import point, skip_partition
 from forklake.scan.prune import skip_reason
 from forklake.store.files import MOST_NAMED, FileReader
+
+_MOST_KEYS = 100
+"""Up to how many single values the database compares with the bounds of each file."""
 
 Positions: TypeAlias = pa.Array
 """Places of rows in a file, counted from 0, ascending."""
@@ -185,7 +188,10 @@ def _candidates(source: Source, predicate: Predicate | None) -> list[DataFile]:
         return reader.files()
     hull = hulls[0]
     few = MOST_NAMED if len(hulls) > 1 else None
-    files = reader.files_by_key(hull.column_id, hull.low, hull.high, most=few)
+    keys = keys_of(predicate.tree, hull.column_id)
+    files = reader.files_by_key(
+        hull.column_id, hull.low, hull.high, keys=keys if len(keys) <= _MOST_KEYS else (), most=few
+    )
     if files is None:
         return _by_two(source, hulls)
     since = _younger_than_table(source, hull.column_id)

@@ -65,14 +65,17 @@ class FileReader:
         return [_file(row) for row in self._rows("files")]
 
     def files_by_key(
-        self, column: ColumnId, low: str, high: str, *, most: int | None = None
+        self, column: ColumnId, low: str, high: str, *, keys: Sequence[str] = (), most: int | None = None
     ) -> list[DataFile] | None:
         """The Parquet files that have statistics of a column, and may hold a value between two keys.
 
-        None if there are, or may be, more than `most`.
+        With `keys`, it is one of those that they may hold. None if there are, or may be, more than `most`.
         """
-        limit = ALL if most is None else most + 1
-        rows = self._rows("files_by_key", column=column, low=low, high=high, most=limit)
+        where = {"column": column, "low": low, "high": high, "most": ALL if most is None else most + 1}
+        if keys:
+            rows = self._rows("files_by_keys", keys=json.dumps(keys), **where)
+        else:
+            rows = self._rows("files_by_key", **where)
         # Without a visible hit, nothing says whether there were too many that are not.
         if most is not None and (not rows or rows[0][-1] > most):
             return None
@@ -107,7 +110,7 @@ class FileReader:
 
     def inlined_files(self) -> list[tuple[DataFile, str]]:
         """The files whose rows live in the database, each with its content."""
-        return [(replace(_file(row[:-1]), inlined=True), row[-1]) for row in self._rows("inlined_files")]
+        return [(_file(row[:-1], inlined=True), row[-1]) for row in self._rows("inlined_files")]
 
     def with_deletes(self, files: Sequence[DataFile]) -> list[DataFile]:
         """The files, each with the delete file that applies to it."""
@@ -261,7 +264,7 @@ def _ids(numbers: Iterable[int]) -> str:
     return json.dumps(list(numbers))
 
 
-def _file(row: Sequence[Any]) -> DataFile:
+def _file(row: Sequence[Any], *, inlined: bool = False) -> DataFile:
     file, source, begin, path, relative, records, size, footer, row_ids, partition, mapping, newest = row
     return DataFile(
         DataFileId(file),
@@ -276,12 +279,13 @@ def _file(row: Sequence[Any]) -> DataFile:
         partition,
         mapping,
         newest,
+        inlined=inlined,
     )
 
 
 def _past(row: Sequence[Any]) -> PastFile:
     *about, file_format, end = row
-    return PastFile(replace(_file(about), inlined=file_format == "inlined"), end)
+    return PastFile(_file(about, inlined=file_format == "inlined"), end)
 
 
 def _delete_file(row: Sequence[Any]) -> DeleteFile:

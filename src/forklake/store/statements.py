@@ -2,7 +2,8 @@
 
 A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql` and `write.sql`
 serve every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and
-so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers, bound as JSON.
+so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers, and
+`FROM texts($name) AS k(value)` lists texts; both are bound as JSON.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ _SETS: dict[Dialect, str] = {
     # An array is looked up in an index, number by number; a sub-select is joined.
     "postgresql": r"= ANY (ARRAY(SELECT json_array_elements_text(\1::json)::bigint))",
 }
+_TEXTS = re.compile(r"\btexts\((\$\w+)\) AS k\(value\)")
+_LISTS: dict[Dialect, str] = {
+    "sqlite": r"json_each(\1) AS k",
+    "duckdb": r"""(SELECT unnest(from_json(\1, '["VARCHAR"]'))) AS k(value)""",
+    "postgresql": r"json_array_elements_text(\1::json) AS k(value)",
+}
 _FAMILIES: dict[Dialect, tuple[str, ...]] = {
     "sqlite": ("", ".embedded", ".sqlite"),
     "duckdb": ("", ".embedded", ".duckdb"),
@@ -40,7 +47,7 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
             source = files("forklake.store").joinpath("sql", f"{kind}{family}.sql")
             if source.is_file():
                 found.update(parse(source.read_text(encoding="utf-8")))
-    return {name: _IDS.sub(_SETS[dialect], text) for name, text in found.items()}
+    return {name: _TEXTS.sub(_LISTS[dialect], _IDS.sub(_SETS[dialect], text)) for name, text in found.items()}
 
 
 def parse(text: str) -> dict[str, str]:

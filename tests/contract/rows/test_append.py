@@ -190,7 +190,7 @@ def test_a_stream_that_failed_is_not_read_on_when_others_have_committed_meanwhil
 def test_large_writes_are_cut_into_files_of_the_size_that_was_asked_for(
     table: forklake.Table, stored: Callable[[], list[str]]
 ) -> None:
-    table.set_option("target_file_size", "1KiB")
+    table.set_option("target_file_size", 100)
     table.set_option("parquet_row_group_size", 1000)
     assert table.append(numbered(*range(5000))) == 5000
     assert len(stored()) == len(table.files()) == 5

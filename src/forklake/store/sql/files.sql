@@ -1,4 +1,4 @@
--- Reading files, what is known of them, and what was deleted from them. `ids($name)` is a set of numbers.
+-- Reading files, what is known of them, and what was deleted from them. `ids($name)` is a set of numbers, `texts($name)` one of texts.
 
 -- name: files
 -- Every Parquet file of a table as a catalog sees it at a snapshot.
@@ -18,6 +18,25 @@ SELECT s.catalog_id, s.data_file_id, count(*) OVER () AS hits
   JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
                                    AND s.column_id = $column AND s.min_key <= $high AND s.max_key >= $low
  WHERE l.catalog_id = $catalog
+ LIMIT $most)
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max,
+       hit.hits
+  FROM hit
+  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                          AND f.data_file_id = hit.data_file_id
+ WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+ ORDER BY f.data_file_id;
+
+-- name: files_by_keys
+-- The same for single keys, which lie between the two: bounds have to hold one of them.
+WITH hit AS MATERIALIZED (
+SELECT s.catalog_id, s.data_file_id, count(*) OVER () AS hits
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_file_column_stats s ON s.catalog_id = l.source_catalog_id AND s.table_id = $table
+                                   AND s.column_id = $column AND s.min_key <= $high AND s.max_key >= $low
+ WHERE l.catalog_id = $catalog
+   AND EXISTS (SELECT 1 FROM texts($keys) AS k(value) WHERE k.value >= s.min_key AND k.value <= s.max_key)
  LIMIT $most)
 SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
        f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max,
