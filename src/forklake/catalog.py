@@ -9,6 +9,7 @@ from forklake.commit.draft import Draft
 from forklake.commit.output import settle_rows
 from forklake.commit.publish import Published, publish
 from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
+from forklake.fork.copy import materialize
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId
 from forklake.model.snapshots import Author, Head, Snapshot
@@ -69,6 +70,13 @@ class Catalog(CatalogVerbs):
     def snapshots(self) -> list[Snapshot]:
         """The history of the catalog, with what it inherited, oldest first."""
         return snapshots(self._database, self.id)
+
+    def materialize(self) -> None:
+        """Copy what the catalog inherits, so that it no longer depends on its ancestors.
+
+        Nothing looks different afterwards, neither here nor in its forks.
+        """
+        materialize(self._database, self._draft_to_change().head, self.name, author_of(None, None, None))
 
     def transaction(
         self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from forklake.catalog import Catalog
-from forklake.commit.catalogs import create_catalog, drop_catalog, rename_catalog
+from forklake.commit.catalogs import create_catalog, drop_catalog, drop_expired, rename_catalog
 from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.errors import CatalogNotFound, InvalidUrl, MetadataExists
+from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
+from forklake.fork.paths import own_data_path
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId
 from forklake.model.names import check_name
 from forklake.model.options import Options
-from forklake.model.snapshots import Snapshot
-from forklake.store.backend import Database
+from forklake.model.snapshots import Author, Snapshot
+from forklake.store.backend import Database, utc_now
 from forklake.store.cache import StateCache
 from forklake.store.open import (
     check_version,
@@ -64,12 +67,77 @@ class Lake:
         create_catalog(self._database, name, if_not_exists=if_not_exists, author=said)
         return self.catalog(name)
 
+    def fork(
+        self,
+        parent: str,
+        name: str,
+        *,
+        at: Moment | None = None,
+        data_path: str | Path | None = None,
+        mode: Mode = "reference",
+        if_not_exists: bool = False,
+        ttl: timedelta | None = None,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Catalog:
+        """Make a catalog that begins as another one is now, or was at one of its snapshots or at a time.
+
+        It takes a few rows, however large the parent is: nothing is copied, and neither sees what the other
+        does from then on. `mode="copy"` copies the rows of the parent's metadata instead, so that the fork
+        does not depend on it. `data_path` is another place for the fork's own files. From `ttl` on it may be
+        dropped by `drop_expired`. `if_not_exists` takes a fork of that parent that is there already.
+        """
+        path = None if data_path is None else own_data_path(str(data_path))
+        options = ForkOptions(at, path, mode, if_not_exists, ttl)
+        self._fork(parent, [name], options, author_of(author, message, extra))
+        return self.catalog(name)
+
+    def fork_many(
+        self,
+        parent: str,
+        names: Iterable[str],
+        *,
+        at: Moment | None = None,
+        if_not_exists: bool = False,
+        ttl: timedelta | None = None,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> list[Catalog]:
+        """Make many forks of a catalog in one commit."""
+        wanted = list(names)
+        options = ForkOptions(at, if_not_exists=if_not_exists, ttl=ttl)
+        made = self._fork(parent, wanted, options, author_of(author, message, extra))
+        return [self._handle(made[name], name) if name in made else self.catalog(name) for name in wanted]
+
+    def _fork(
+        self, parent: str, names: Sequence[str], options: ForkOptions, author: Author
+    ) -> dict[str, CatalogId]:
+        return fork_catalogs(self._database, parent, names, options, author, self.data_path)
+
+    def set_ttl(self, name: str, ttl: timedelta | None) -> None:
+        """Let a catalog expire after some time from now, or not at all."""
+        check_ttl(ttl)
+        catalog_id, _, _ = catalog_named(self._database, check_name(name, "catalog"))
+        with self._database.transaction() as session:
+            expires = None if ttl is None else utc_now() + ttl
+            session.execute("set_expiry", catalog=catalog_id, expires=expires)
+            session.commit()
+
+    def drop_expired(self) -> list[str]:
+        """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
+        return drop_expired(self._database, author_of(None, None, None))
+
+    def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
+        return Catalog(self._database, self._states, catalog_id, name, self._workbench)
+
     def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
         """The handle on a catalog, or on the catalog that had this name at some moment, as it was then."""
         check_name(name, "catalog")
         if at is None:
             catalog_id, _, _ = catalog_named(self._database, name)
-            return Catalog(self._database, self._states, catalog_id, name, self._workbench)
+            return self._handle(catalog_id, name)
         snapshot = lake_snapshot(self._database, at)
         found = self._database.rows("catalog_by_name_at", name=name, at=snapshot)
         if not found:

@@ -9,6 +9,7 @@ from forklake.commit.figures import KnownFigures
 from forklake.data.storage import Storage
 from forklake.engine.local import Engine
 from forklake.errors import StorageError
+from forklake.model.names import is_absolute
 from forklake.model.options import Options, parse_option
 from forklake.store.backend import Database
 
@@ -42,9 +43,11 @@ class Workbench:
 
     def discard(self, paths: Iterable[str]) -> None:
         """Remove files that nothing will ever refer to; those that cannot be removed are orphans."""
-        # The error that led here says more than one of cleaning up.
-        with suppress(StorageError):
-            self.storage.delete(list(paths))
+        files = list(paths)
+        for relative in (True, False):
+            # The error that led here says more than one of cleaning up.
+            with suppress(StorageError):
+                self.storage.delete([path for path in files if relative != is_absolute(path)], relative)
 
     def close(self) -> None:
         """Let go of the engine."""

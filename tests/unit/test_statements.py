@@ -20,7 +20,7 @@ from sqlglot import exp
 
 import forklake
 from forklake.store.statements import Dialect, parse, schema_script, statements
-from forklake.store.tables import TABLES
+from forklake.store.tables import COPIED, TABLES
 
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "duckdb", "postgresql")
 SOURCE = Path(forklake.__file__).parent
@@ -35,6 +35,7 @@ LAKE_TABLES = {
     "ducklake_catalog",
     "ducklake_catalog_head",
     "ducklake_catalog_lineage",
+    "ducklake_catalog_merge",
     "ducklake_snapshot_reservation",
     "ducklake_files_scheduled_for_deletion",
     "ducklake_counter",
@@ -48,12 +49,15 @@ LAKE_WIDE_READS = {
     "catalog_by_name",
     "catalog_by_name_at",
     "catalogs_at",
+    "catalogs_by_names",
+    "own_data_paths",
+    "expired_catalogs",
     "snapshots",
     "snapshot_exists",
     "latest_snapshot",
     "lake_snapshot_at_time",
 }
-LAKE_WIDE_WRITES = {"allocate", "add_snapshot", "remove_setting"}
+LAKE_WIDE_WRITES = {"allocate", "add_snapshot", "remove_setting", "share_lineages", "hold_lineages"}
 
 # What belongs to something that has a view: it may be read of the catalog that the view, or a lineage, names.
 PARTS = {
@@ -66,6 +70,8 @@ PARTS = {
 # What a catalog has counted itself; nobody inherits that.
 OWN_READS = {"figures": {"ducklake_table_stats", "ducklake_table_column_stats"}}
 # Rows of entities that end without being named one by one.
+# Ends of rows that a catalog has inherited, and has copied.
+LAKE_TABLES_OF_FORKS = {"ducklake_inherited_end"}
 OWN_ENDS = {"end_data_files": "ducklake_data_file", "end_delete_files": "ducklake_delete_file"}
 
 # PostgreSQL does in one statement what takes embedded databases several.
@@ -88,6 +94,8 @@ def named_in(prefix: str) -> set[str]:
     }
 
 
+# What a copy of a catalog takes is built from the names of tables and columns.
+COPIES = {f"copy_{table}" for table in COPIED}
 READS, WRITES = named_in("read") | named_in("files"), named_in("write")
 
 
@@ -142,7 +150,7 @@ def test_no_name_stands_in_two_kinds_of_files() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_database_has_every_statement(dialect: Dialect) -> None:
     foreign = EMBEDDED_ONLY if dialect == "postgresql" else POSTGRESQL_ONLY
-    assert set(statements(dialect)) == (READS | WRITES) - foreign
+    assert set(statements(dialect)) == ((READS | WRITES) - foreign) | COPIES
 
 
 def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None:
@@ -153,14 +161,14 @@ def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None
             common = parse((SOURCE / "store" / "sql" / f"{kind}.sql").read_text())
             for name in own.keys() | common.keys():
                 text = own.get(name) or common[name]
-                # Only a set of numbers is written otherwise on each of them.
-                parts = re.split(r"\bIN ids\(\$(\w+)\)", text)
+                # Only sets of numbers and of texts are written otherwise on each of them.
+                parts = re.split(r"(\bIN ids\(\$\w+\)|\btexts\(\$\w+\) AS k\(value\))", text)
                 pattern = "".join(
-                    rf"(?:IN |= ANY \(ARRAY)\(SELECT [^;]*\${part}\b[^;]*\)" if at % 2 else re.escape(part)
+                    f"[^;]*{re.escape('$' + parameters(part).pop())}[^;]*" if at % 2 else re.escape(part)
                     for at, part in enumerate(parts)
                 )
                 assert re.fullmatch(pattern, statements(dialect)[name]), (dialect, name)
-                assert "ids(" not in statements(dialect)[name]
+                assert not re.search(r"\b(ids|texts)\(", statements(dialect)[name])
     assert "nextval" in statements("postgresql")["allocate"]
     assert "ducklake_counter" in statements("sqlite")["allocate"]
 
@@ -432,7 +440,7 @@ def test_writes_touch_one_catalog_and_only_tables_of_the_lake(dialect: Dialect) 
     # Rows of entities are written in sets, by Session.insert and Session.end_rows, which take the catalog.
     for name in WRITES & statements(dialect).keys() - LAKE_WIDE_WRITES - OWN_ENDS.keys():
         text = statements(dialect)[name]
-        assert relations(text) <= LAKE_TABLES | SEQUENCES, name
+        assert relations(text) <= LAKE_TABLES | SEQUENCES | LAKE_TABLES_OF_FORKS, name
         assert "catalog" in parameters(text), name
         if not text.startswith("INSERT"):
             assert re.search(r"\bcatalog_id = \$catalog\b", text), name

@@ -14,8 +14,8 @@ from forklake.model.entities import Schema
 from forklake.model.ids import FOREVER, CatalogId, SchemaId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author, Head
-from forklake.store.backend import Allocation, Database, Session, UniqueViolation, as_time
-from forklake.store.read import catalog_named
+from forklake.store.backend import Allocation, Database, Session, UniqueViolation, as_time, utc_now
+from forklake.store.read import catalog_named, head_of
 from forklake.store.rows import STORED, rows_of
 
 _TICK = timedelta(microseconds=1)
@@ -45,7 +45,7 @@ def rename_catalog(database: Database, name: str, new_name: str, *, author: Auth
         return
 
     def write(session: Session) -> tuple[SnapshotId, None]:
-        new, numbers = _advance(session, head, name)
+        new, numbers = advance(session, head, name)
         _refuse_taken(session, new_name)
         session.execute("end_catalog", catalog=catalog, snapshot=new.snapshot_id)
         _insert_catalog(session, catalog, uuid, new_name, new)
@@ -62,16 +62,36 @@ def rename_catalog(database: Database, name: str, new_name: str, *, author: Auth
 
 def drop_catalog(database: Database, name: str, *, author: Author) -> None:
     """End a catalog. Its rows stay for time travel and for the forks that inherit them."""
-    catalog, _, head = catalog_named(database, name)
+    _, _, head = catalog_named(database, name)
+    _drop(database, head, name, author)
+
+
+def _drop(database: Database, head: Head, name: str, author: Author, *, only_expired: bool = False) -> None:
+    catalog = head.catalog_id
 
     def write(session: Session) -> tuple[SnapshotId, None]:
-        new, numbers = _advance(session, head, name)
+        new, numbers = advance(session, head, name)
+        if only_expired and not session.rows("has_expired", catalog=catalog, now=utc_now()):
+            raise CatalogNotFound(f'catalog "{name}" has got more time')
         session.execute("end_catalog", catalog=catalog, snapshot=new.snapshot_id)
         session.record(record_of(new, numbers, (Change(Verb.DROP_CATALOG, catalog, name=name),), author))
         session.execute("close_head", catalog=catalog, snapshot=new.snapshot_id)
         return new.snapshot_id, None
 
     commit_once(database, write)
+
+
+def drop_expired(database: Database, author: Author) -> list[str]:
+    """Drop every catalog whose time to live is over, each in a commit of its own."""
+    gone: list[str] = []
+    for name, catalog in database.rows("expired_catalogs", now=utc_now()):
+        try:
+            _drop(database, head_of(database, catalog), name, author, only_expired=True)
+        except CatalogNotFound:
+            # Somebody else dropped it, or gave it more time.
+            continue
+        gone.append(name)
+    return gone
 
 
 def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
@@ -110,7 +130,7 @@ def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
     return head.snapshot_id
 
 
-def _advance(session: Session, head: Head, name: str) -> tuple[Head, Allocation]:
+def advance(session: Session, head: Head, name: str) -> tuple[Head, Allocation]:
     """Lock a live catalog and take the next snapshot for it."""
     locked = session.lock_head(head.catalog_id)
     if locked is None or locked[0][3] is not None:

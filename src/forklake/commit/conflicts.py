@@ -24,7 +24,7 @@ TAGS = frozenset({Verb.TAG_SCHEMA, Verb.TAG_TABLE, Verb.TAG_COLUMN, Verb.TAG_VIE
 COLUMN_TAGS = frozenset({Verb.TAG_COLUMN})
 DML = frozenset({Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
-CATALOG_VERBS = frozenset({Verb.CREATE_CATALOG, Verb.RENAME_CATALOG, Verb.DROP_CATALOG})
+CATALOG_VERBS = frozenset(verb for verb in Verb if verb.endswith("_catalog"))
 ENTERS = (CREATES | RENAMES) - {Verb.CREATE_SCHEMA, Verb.RENAME_SCHEMA}
 EVERYTHING = frozenset(Verb) - CATALOG_VERBS
 

@@ -17,6 +17,7 @@ from forklake.errors import InvalidArgument
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.layout import Partitioning, SortKey
+from forklake.model.names import is_absolute
 from forklake.model.options import Options
 from forklake.model.snapshots import Head
 
@@ -57,6 +58,7 @@ class TableOutput:
             ),
             partitioning=self.partitioning,
             sort=self.sort,
+            relative=not is_absolute(self.folder),
         )
         self.written.extend(file.path for file in files)
         return files

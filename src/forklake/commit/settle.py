@@ -18,6 +18,7 @@ from forklake.model.entities import Origin, Table
 from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenFile
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, MappingId, TableId
 from forklake.model.mapping import Mapping as NameMapping
+from forklake.model.names import is_absolute
 from forklake.scan.plan import Positions, ScanFile, ScanRows
 from forklake.store.rows import RowKey
 
@@ -103,7 +104,7 @@ def settle(
         all_positions = _all_positions(storage, place, positions)
         address = storage.address(place.file.path, place.file.path_is_relative)
         path = new_path("delete-")
-        size, footer = write_deletes(storage, path, address, all_positions)
+        size, footer = write_deletes(storage, path, address, all_positions, relative=not is_absolute(path))
         deletes.append(NewDeletes(file, path, len(all_positions), size, footer))
         if place.file.deletes is not None:
             ended[RowKey("delete_file", place.file.deletes.id)] = _origin(place.file.deletes)

@@ -12,6 +12,7 @@ from forklake.commit.staged import AddedFile
 from forklake.model.changes import Change, Verb
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.names import is_absolute
 from forklake.model.snapshots import Head
 from forklake.store.backend import Allocation, Row, Session
 from forklake.store.files import stats_row
@@ -197,7 +198,7 @@ class _TableRows:
                 "begin_snapshot": snapshot,
                 "data_file_id": self._data_file(deletes.data_file_id, deletes.delete_count),
                 "path": deletes.path,
-                "path_is_relative": True,
+                "path_is_relative": not is_absolute(deletes.path),
                 "format": "parquet",
                 "delete_count": deletes.delete_count,
                 "file_size_bytes": deletes.file_size_bytes,

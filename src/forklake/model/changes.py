@@ -18,6 +18,9 @@ class Verb(StrEnum):
     CREATE_CATALOG = "create_catalog"
     RENAME_CATALOG = "rename_catalog"
     DROP_CATALOG = "drop_catalog"
+    FORK_CATALOG = "fork_catalog"
+    COPY_CATALOG = "copy_catalog"
+    MERGE_CATALOG = "merge_catalog"
     CREATE_SCHEMA = "create_schema"
     RENAME_SCHEMA = "rename_schema"
     DROP_SCHEMA = "drop_schema"
@@ -85,6 +88,9 @@ _PAST = {
     "alter": "was altered",
     "require": "was altered",
     "drop": "was dropped",
+    "fork": "was forked",
+    "copy": "was materialized",
+    "merge": "was merged",
     "tag": "was commented",
     "insert": "got rows",
     "delete": "lost rows",
@@ -122,6 +128,9 @@ _WORDS = {
     Verb.CREATE_CATALOG: "created_catalog",
     Verb.RENAME_CATALOG: "altered_catalog",
     Verb.DROP_CATALOG: "dropped_catalog",
+    Verb.FORK_CATALOG: "forked_from",
+    Verb.COPY_CATALOG: "materialized",
+    Verb.MERGE_CATALOG: "merged_from",
     Verb.CREATE_SCHEMA: "created_schema",
     Verb.RENAME_SCHEMA: "altered_schema",
     Verb.DROP_SCHEMA: "dropped_schema",

@@ -51,6 +51,11 @@ def folder_for(name: str, unique: str) -> str:
     return f"{name}/" if _FOLDER.match(name) else f"{unique}/"
 
 
+def is_absolute(path: str) -> bool:
+    """Whether a stored path leads out of the data path of the lake, as those of a fork with its own do."""
+    return path.startswith("/") or "://" in path
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class QualifiedName:
     """The name of a table, view or macro inside a catalog."""

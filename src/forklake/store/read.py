@@ -80,9 +80,9 @@ def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:
 
 def head_at(database: Database, head: Head, at: Moment) -> Head:
     """Where a catalog stood at a snapshot of the lake, or at a time."""
-    _check_moment(at)
+    check_moment(at)
     if isinstance(at, datetime):
-        found = database.rows("catalog_at_time", catalog=head.catalog_id, time=_aware(at))
+        found = database.rows("catalog_at_time", catalog=head.catalog_id, time=aware(at))
     else:
         if not _exists(database, at):
             raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
@@ -98,11 +98,11 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
 def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
     """The number of the lake's snapshot at some moment, or the latest."""
     if at is not None:
-        _check_moment(at)
+        check_moment(at)
     if at is None:
         found = database.rows("latest_snapshot")
     elif isinstance(at, datetime):
-        found = database.rows("lake_snapshot_at_time", time=_aware(at))
+        found = database.rows("lake_snapshot_at_time", time=aware(at))
     else:
         found = [(at,)] if _exists(database, at) else []
     if not found or found[0][0] is None:
@@ -110,7 +110,8 @@ def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
     return SnapshotId(found[0][0])
 
 
-def _check_moment(at: object) -> None:
+def check_moment(at: object) -> None:
+    """Refuse what is no moment."""
     if not isinstance(at, int | datetime) or isinstance(at, bool):
         raise InvalidArgument(f"a moment is the number of a snapshot or a datetime, not {type(at).__name__}")
 
@@ -119,7 +120,7 @@ def _exists(database: Database, at: int) -> bool:
     return 0 <= at < FOREVER and bool(database.rows("snapshot_exists", at=at))
 
 
-def _aware(moment: datetime) -> datetime:
+def aware(moment: datetime) -> datetime:
     """A time without a zone is meant as local time, as everywhere in Python."""
     try:
         return moment.astimezone(UTC)

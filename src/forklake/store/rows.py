@@ -10,7 +10,7 @@ from typing import Any, Literal
 from forklake.model.entities import Column, Macro, Origin, Schema, Table, Tag, View
 from forklake.model.ids import MacroId, SchemaId, TableId, ViewId
 from forklake.model.layout import Partitioning, SortOrder
-from forklake.model.names import quoted
+from forklake.model.names import is_absolute, quoted
 
 Renumber = Callable[[int], int]
 EntityName = Literal[
@@ -115,10 +115,11 @@ def rows_of(entity: Entity) -> dict[RowKey, tuple[Any, ...]]:
     """The versioned rows of an entity: their keys and, in the order of `STORED`, their values."""
     match entity:
         case Schema():
-            values = (entity.id, entity.uuid, entity.name, entity.path, True)
+            values = (entity.id, entity.uuid, entity.name, entity.path, not is_absolute(entity.path))
             return {RowKey("schema", entity.id): values}
         case Table():
-            values = (entity.id, entity.uuid, entity.schema_id, entity.name, entity.path, True)
+            relative = not is_absolute(entity.path)
+            values = (entity.id, entity.uuid, entity.schema_id, entity.name, entity.path, relative)
             return {RowKey("table", entity.id): values} | dict(_column_rows(entity))
         case View():
             aliases = json.dumps(entity.column_aliases, ensure_ascii=False) if entity.column_aliases else ""

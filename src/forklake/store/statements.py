@@ -14,6 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from forklake.store.tables import COPIED, copy_rows
+
 Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
@@ -47,6 +49,7 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
             source = files("forklake.store").joinpath("sql", f"{kind}{family}.sql")
             if source.is_file():
                 found.update(parse(source.read_text(encoding="utf-8")))
+    found |= {f"copy_{table}": copy_rows(table) for table in COPIED}
     return {name: _TEXTS.sub(_LISTS[dialect], _IDS.sub(_SETS[dialect], text)) for name, text in found.items()}
 
 

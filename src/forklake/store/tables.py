@@ -52,6 +52,13 @@ TABLES: dict[str, dict[str, Kind]] = {
         "source_catalog_id": "int",
         "max_snapshot": "int",
         "depth": "int",
+        "copied_snapshot": "int",
+    },
+    "ducklake_catalog_merge": {
+        "catalog_id": "int",
+        "merge_snapshot": "int",
+        "source_catalog_id": "int",
+        "source_snapshot": "int",
     },
     "ducklake_inherited_end": {
         "catalog_id": "int",
@@ -342,6 +349,53 @@ TABLES: dict[str, dict[str, Kind]] = {
         "reason": "text",
     },
 }
+
+
+COPIED = (
+    "ducklake_schema",
+    "ducklake_table",
+    "ducklake_column",
+    "ducklake_view",
+    "ducklake_macro",
+    "ducklake_macro_impl",
+    "ducklake_macro_parameters",
+    "ducklake_tag",
+    "ducklake_column_tag",
+    "ducklake_schema_versions",
+    "ducklake_partition_info",
+    "ducklake_partition_column",
+    "ducklake_sort_info",
+    "ducklake_sort_expression",
+    "ducklake_data_file",
+    "ducklake_delete_file",
+    "ducklake_file_column_stats",
+    "ducklake_file_variant_stats",
+    "ducklake_file_partition_value",
+    "ducklake_column_mapping",
+    "ducklake_name_mapping",
+    "ducklake_inlined_data_tables",
+    "ducklake_inlined_file",
+    "ducklake_inlined_delete",
+)
+"""What a catalog has of its ancestors. Figures are not among it: they are counted anew."""
+
+
+def copy_rows(table: str) -> str:
+    """An INSERT of what a catalog sees of its ancestors as rows of its own; parameter: $catalog."""
+    columns = [column for column in TABLES[table] if column != "catalog_id"]
+    source = table.replace("ducklake_", "visible_")
+    return " ".join(
+        (
+            "INSERT INTO",
+            table,
+            _listed(["catalog_id", *columns]),
+            "SELECT",
+            ", ".join(["v.catalog_id", *(f"v.{column}" for column in columns)]),
+            "FROM",
+            source,
+            "AS v WHERE v.catalog_id = $catalog AND v.source_catalog_id <> $catalog",
+        )
+    )
 
 
 def insert_row(table: str, columns: tuple[str, ...]) -> str:

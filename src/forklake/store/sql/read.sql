@@ -37,13 +37,48 @@ SELECT catalog_id
 SELECT c.catalog_name, c.catalog_id, c.catalog_uuid, o.depth,
        (SELECT p.catalog_name FROM ducklake_catalog p
          WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1) AS parent,
-       f.max_snapshot, h.created_at, h.expires_at
+       COALESCE(f.copied_snapshot, f.max_snapshot), h.created_at, h.expires_at
   FROM ducklake_catalog c
   JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
   JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
   LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = c.catalog_id AND f.depth = o.depth - 1
  WHERE c.begin_snapshot <= $at AND (c.end_snapshot IS NULL OR $at < c.end_snapshot)
  ORDER BY c.catalog_name;
+
+-- name: catalogs_by_names
+-- Live catalogs, with the one that each was forked from.
+SELECT c.catalog_name, c.catalog_id, f.source_catalog_id
+  FROM ducklake_catalog c
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
+  LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = c.catalog_id AND f.depth = o.depth - 1
+ WHERE c.end_snapshot IS NULL AND c.catalog_name IN (SELECT k.value FROM texts($names) AS k(value));
+
+-- name: own_data_paths
+-- Where catalogs keep files outside the data path of the lake, dropped ones too: others may read those.
+SELECT data_path FROM ducklake_catalog_head WHERE data_path LIKE '/%' OR data_path LIKE '%://%';
+
+-- name: has_expired
+SELECT 1 FROM ducklake_catalog_head WHERE catalog_id = $catalog AND expires_at <= $now;
+
+-- name: lineage
+-- Whom a catalog descends from, itself included.
+SELECT source_catalog_id, max_snapshot, depth, copied_snapshot
+  FROM ducklake_catalog_lineage
+ WHERE catalog_id = $catalog;
+
+-- name: live_ancestors
+-- The catalogs whose rows a catalog reads beside its own.
+SELECT source_catalog_id, max_snapshot
+  FROM ducklake_catalog_lineage
+ WHERE catalog_id = $catalog AND source_catalog_id <> $catalog AND max_snapshot >= 0;
+
+-- name: expired_catalogs
+-- Catalogs whose time has come.
+SELECT c.catalog_name, c.catalog_id
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
+ WHERE h.end_snapshot IS NULL AND h.expires_at <= $now
+ ORDER BY h.catalog_id;
 
 -- name: snapshots
 -- Every commit of the lake.
@@ -85,6 +120,12 @@ SELECT snapshot_id, schema_version, snapshot_time
  WHERE catalog_id = $catalog AND snapshot_id <= $at
  ORDER BY snapshot_id DESC
  LIMIT 1;
+
+-- name: catalog_at_own_snapshot
+-- A snapshot of a catalog or, from before it was forked, of an ancestor.
+SELECT snapshot_id, schema_version, snapshot_time
+  FROM visible_snapshot
+ WHERE catalog_id = $catalog AND snapshot_id = $at;
 
 -- name: catalog_at_time
 -- Where a catalog stood at a moment.

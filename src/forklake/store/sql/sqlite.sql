@@ -31,8 +31,9 @@ CREATE TABLE ducklake_snapshot (
     PRIMARY KEY (snapshot_id)
 );
 
--- What a commit did, who made it and in which catalog. changes_made is DuckLake's notation, for people and
--- stock clients; footprint is the same as JSON, exact enough to tell whether another commit conflicts with it.
+-- What a commit did, who made it and in which catalog; one that makes many forks has a row for each of them.
+-- changes_made is DuckLake's notation, for people and stock clients; footprint is the same as JSON, exact enough
+-- to tell whether another commit conflicts with it.
 CREATE TABLE ducklake_snapshot_changes (
     snapshot_id BIGINT NOT NULL,
     catalog_id BIGINT NOT NULL,
@@ -41,7 +42,7 @@ CREATE TABLE ducklake_snapshot_changes (
     commit_message VARCHAR,
     commit_extra_info VARCHAR,
     footprint VARCHAR,
-    PRIMARY KEY (snapshot_id)
+    PRIMARY KEY (snapshot_id, catalog_id)
 );
 
 -- Numbers are drawn inside the write lock; they outlive the snapshots that recorded them.
@@ -80,12 +81,14 @@ CREATE TABLE ducklake_catalog_head (
 );
 
 -- Flattened ancestry: catalog_id sees the rows of source_catalog_id that began up to max_snapshot.
--- A root has one row, itself without bound. depth counts from the root.
+-- A root has one row, itself without bound. depth counts from the root. Where an ancestor's rows were copied,
+-- max_snapshot is -1, and copied_snapshot says up to where its history is that of the catalog.
 CREATE TABLE ducklake_catalog_lineage (
     catalog_id BIGINT NOT NULL,
     source_catalog_id BIGINT NOT NULL,
     max_snapshot BIGINT NOT NULL,
     depth BIGINT NOT NULL,
+    copied_snapshot BIGINT,
     PRIMARY KEY (catalog_id, source_catalog_id)
 );
 
@@ -100,6 +103,15 @@ CREATE TABLE ducklake_inherited_end (
     row_begin BIGINT NOT NULL,
     end_snapshot BIGINT NOT NULL,
     PRIMARY KEY (catalog_id, entity, entity_id, sub_id, sub_key, row_begin)
+);
+
+-- Up to where a catalog holds what another one did, because it was merged; forks inherit that knowledge.
+CREATE TABLE ducklake_catalog_merge (
+    catalog_id BIGINT NOT NULL,
+    merge_snapshot BIGINT NOT NULL,
+    source_catalog_id BIGINT NOT NULL,
+    source_snapshot BIGINT NOT NULL,
+    PRIMARY KEY (catalog_id, merge_snapshot)
 );
 
 -- Snapshots that many hosts are writing together. state: open, committed, cancelled, expired.
@@ -744,7 +756,8 @@ CREATE VIEW visible_snapshot AS
 SELECT l.catalog_id, c.catalog_id AS source_catalog_id, s.snapshot_id, s.snapshot_time, s.schema_version,
        s.next_catalog_id, s.next_file_id, c.changes_made, c.author, c.commit_message, c.commit_extra_info, c.footprint
   FROM ducklake_catalog_lineage l
-  JOIN ducklake_snapshot_changes c ON c.catalog_id = l.source_catalog_id AND c.snapshot_id <= l.max_snapshot
+  JOIN ducklake_snapshot_changes c ON c.catalog_id = l.source_catalog_id
+                                  AND c.snapshot_id <= COALESCE(l.copied_snapshot, l.max_snapshot)
   JOIN ducklake_snapshot s ON s.snapshot_id = c.snapshot_id;
 
 -- ---- The empty lake -------------------------------------------------------------------------------------

@@ -6,6 +6,13 @@ UPDATE ducklake_counter
    SET next_value = next_value + CASE name WHEN 'snapshot_id' THEN 1 WHEN 'catalog_id' THEN $catalog_ids ELSE $file_ids END
 RETURNING name, next_value;
 
+-- name: share_lineages
+-- Whoever writes has everything to itself.
+SELECT 1;
+
+-- name: hold_lineages
+SELECT 1;
+
 -- name: lock_head
 -- The row that serialises a catalog's commits.
 SELECT snapshot_id, schema_version, snapshot_time, end_snapshot

@@ -7,6 +7,14 @@ SELECT nextval('ducklake_next_snapshot_id'), clock_timestamp(),
        (SELECT last_value + is_called::int FROM ducklake_next_catalog_id),
        (SELECT last_value + is_called::int FROM ducklake_next_file_id);
 
+-- name: share_lineages
+-- Forks copy the lineage of their parent: many at a time, but none while one changes. The lock is a statement of its
+-- own, so that the next one sees what was committed while this one waited.
+SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema(), 1));
+
+-- name: hold_lineages
+SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 1));
+
 -- name: lock_and_allocate
 -- The head is materialised, so the sequences advance only when it is locked: a catalog's numbers rise as it commits.
 WITH head AS MATERIALIZED (

@@ -1,0 +1,1 @@
+"""Forks: made, copied, compared and merged."""

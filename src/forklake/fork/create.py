@@ -1,0 +1,217 @@
+"""Making forks: a few rows, however much the parent holds.
+
+A fork sees the rows of its parent that began up to the fork point, and nothing that happens there later. No
+lock on the parent is needed for that: a catalog's snapshots are numbered in the order in which it commits, so
+whatever is committed after its head was read has a higher number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import uuid4
+
+from forklake.commit.attempts import commit_once
+from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound
+from forklake.fork.copy import copy_ancestors
+from forklake.fork.paths import refuse_overlap
+from forklake.model.changes import Change, Verb, notation
+from forklake.model.ids import FOREVER, CatalogId, SnapshotId
+from forklake.model.names import check_name, folder_for
+from forklake.model.snapshots import Author
+from forklake.store.backend import Allocation, Database, Row, Session, UniqueViolation, as_time
+from forklake.store.read import Moment, aware, check_moment
+
+Mode = Literal["reference", "copy"]
+_TICK = timedelta(microseconds=1)
+NO_FOOTPRINT = "[]"
+"""Being forked collides with nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkOptions:
+    """How forks are made."""
+
+    at: Moment | None = None
+    """The snapshot or time of the parent that they start from; None for the present."""
+    data_path: str | None = None
+    """Where new files go, if not below the data path of the lake."""
+    mode: Mode = "reference"
+    if_not_exists: bool = False
+    ttl: timedelta | None = None
+
+    def check(self) -> None:
+        """Refuse what can be refused without looking."""
+        if self.at is not None:
+            check_moment(self.at)
+        if self.mode not in ("reference", "copy"):
+            raise InvalidArgument(f'a fork is made by "reference" or by "copy", not by {self.mode!r}')
+        check_ttl(self.ttl)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Where forks leave their parent."""
+
+    catalog: CatalogId
+    snapshot: SnapshotId
+    schema_version: int
+    time: datetime
+
+
+def check_ttl(ttl: object) -> None:
+    """A time to live lies in the future."""
+    if ttl is not None and (not isinstance(ttl, timedelta) or ttl <= timedelta(0)):
+        raise InvalidArgument(f"a time to live is a positive timedelta, not {ttl!r}")
+
+
+def fork_catalogs(
+    database: Database,
+    parent: str,
+    names: Sequence[str],
+    options: ForkOptions,
+    author: Author,
+    lake_path: str,
+) -> dict[str, CatalogId]:
+    """Make forks of a catalog in one commit; gives the ids of those that were made."""
+    check_name(parent, "catalog")
+    options.check()
+    wanted = [check_name(name, "catalog") for name in names]
+    if len(set(wanted)) < len(wanted):
+        raise InvalidArgument("each fork needs a name of its own: one is listed twice")
+
+    def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
+        if options.data_path is None:
+            session.execute("share_lineages")
+        else:
+            # It is compared with those of all others, so one at a time takes one.
+            session.execute("hold_lineages")
+            refuse_overlap(session, options.data_path, lake_path)
+        point = _fork_point(session, parent, options.at)
+        missing = _missing(session, wanted, point.catalog, options)
+        if not missing:
+            return point.snapshot, {}
+        numbers = session.allocate(catalog_ids=len(missing))
+        made = dict(zip(missing, map(CatalogId, numbers.catalog_ids), strict=True))
+        _write_forks(session, made, point, numbers, options, author)
+        if options.mode == "copy":
+            for catalog in made.values():
+                copy_ancestors(session, catalog)
+        return numbers.snapshot_id, made
+
+    try:
+        return commit_once(database, write)
+    except UniqueViolation as error:
+        # Somebody took a name after we looked.
+        if not options.if_not_exists:
+            raise _taken(wanted) from error
+        return commit_once(database, write)
+
+
+def _fork_point(session: Session, parent: str, at: Moment | None) -> _Point:
+    found = session.rows("catalog_by_name", name=parent)
+    if not found:
+        raise CatalogNotFound(f'no catalog is named "{parent}": `forklake catalogs` lists those that are')
+    catalog, _, snapshot, schema_version, _, moment = found[0]
+    if at is not None:
+        if isinstance(at, datetime):
+            rows = session.rows("catalog_at_time", catalog=catalog, time=aware(at))
+        else:
+            rows = session.rows("catalog_at_own_snapshot", catalog=catalog, at=at)
+        if not rows:
+            raise SnapshotNotFound(
+                f'"{parent}" has no snapshot {at}: `forklake snapshots` lists those that it has'
+            )
+        snapshot, schema_version, moment = rows[0]
+    return _Point(CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(moment))
+
+
+def _missing(session: Session, names: Sequence[str], parent: CatalogId, options: ForkOptions) -> list[str]:
+    """The names that no catalog has yet; a fork of the same parent will do if that was said."""
+    found = session.rows("catalogs_by_names", names=json.dumps(names))
+    others = [name for name, _, source in found if not options.if_not_exists or source != parent]
+    if others:
+        raise _taken(others)
+    there = {name for name, _, _ in found}
+    return [name for name in names if name not in there]
+
+
+def _taken(names: Sequence[str]) -> CatalogExists:
+    shown = ", ".join(f'"{name}"' for name in names[:3])
+    return CatalogExists(f"{shown} is taken: choose another name, or drop that catalog first")
+
+
+def _write_forks(
+    session: Session,
+    made: dict[str, CatalogId],
+    point: _Point,
+    numbers: Allocation,
+    options: ForkOptions,
+    author: Author,
+) -> None:
+    snapshot, moment = numbers.snapshot_id, max(numbers.snapshot_time, point.time + _TICK)
+    expires = None if options.ttl is None else moment + options.ttl
+    said = json.dumps(author.extra, ensure_ascii=False) if author.extra is not None else None
+    changes = notation([Change(Verb.FORK_CATALOG, point.catalog)])
+    catalogs: list[Row] = []
+    heads: list[Row] = []
+    records: list[Row] = []
+    for name, catalog in made.items():
+        uuid = str(uuid4())
+        # No other catalog has this folder, whatever it is or was called: tables are told apart by it.
+        path = options.data_path or f"{folder_for(name, uuid)[:-1]}.{catalog}/"
+        catalogs.append((catalog, uuid, name, snapshot))
+        heads.append((catalog, snapshot, moment, point.schema_version, path, moment, expires))
+        records.append((snapshot, catalog, changes, author.author, author.message, said, NO_FOOTPRINT))
+    session.insert(
+        "ducklake_snapshot",
+        ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id"),
+        [(snapshot, moment, point.schema_version, numbers.next_catalog_id, numbers.next_file_id)],
+    )
+    session.insert(
+        "ducklake_snapshot_changes",
+        (
+            "snapshot_id",
+            "catalog_id",
+            "changes_made",
+            "author",
+            "commit_message",
+            "commit_extra_info",
+            "footprint",
+        ),
+        records,
+    )
+    session.insert(
+        "ducklake_catalog", ("catalog_id", "catalog_uuid", "catalog_name", "begin_snapshot"), catalogs
+    )
+    session.insert(
+        "ducklake_catalog_head",
+        (
+            "catalog_id",
+            "snapshot_id",
+            "snapshot_time",
+            "schema_version",
+            "data_path",
+            "created_at",
+            "expires_at",
+        ),
+        heads,
+    )
+    session.insert(
+        "ducklake_catalog_lineage",
+        ("catalog_id", "source_catalog_id", "max_snapshot", "depth", "copied_snapshot"),
+        _lineages(session, made.values(), point),
+    )
+
+
+def _lineages(session: Session, forks: Iterable[CatalogId], point: _Point) -> list[Row]:
+    """Forks descend from their parent and from whom it descends from, as these were at the fork point."""
+    inherited = [
+        (source, min(bound, point.snapshot), depth, None if copied is None else min(copied, point.snapshot))
+        for source, bound, depth, copied in session.rows("lineage", catalog=point.catalog)
+    ]
+    depth = 1 + max(depth for _, _, depth, _ in inherited)
+    return [(fork, *row) for fork in forks for row in (*inherited, (fork, FOREVER, depth, None))]
