@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ from forklake.data.conform import conform
 from forklake.data.deletes import positions_of
 from forklake.data.inlined import encode
 from forklake.data.storage import Storage
-from forklake.data.summary import summarise
+from forklake.data.summary import summarise, summary_of_default
 from forklake.data.writer import write_deletes
 from forklake.model.entities import Origin, Table
 from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenFile
@@ -110,7 +110,7 @@ def settle(
             ended[RowKey("delete_file", place.file.deletes.id)] = _origin(place.file.deletes)
     return TableWrites(
         table.id,
-        tuple(staged.added.values()),
+        tuple(_with_defaults(file, table) for file in staged.added.values()),
         inlined,
         tuple(deletes),
         tuple(inline),
@@ -123,6 +123,19 @@ def settle(
         is_inherited,
         any(file.inlined for file in staged.retired.values()),
     )
+
+
+def _with_defaults(file: AddedFile, table: Table) -> AddedFile:
+    """A file may be older than a column that begins with it: an index of keys has to know its default too."""
+    known = {entry.column_id for entry in file.written.stats}
+    missing = [
+        summary_of_default(column, file.written.record_count)
+        for column in table.columns
+        if column.id not in known and column.initial_default is not None
+    ]
+    if not missing:
+        return file
+    return replace(file, written=replace(file.written, stats=(*file.written.stats, *missing)))
 
 
 def _inlined(table: Table, staged: StagedRows, limit: int, write: Write) -> InlinedRows | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
 from forklake.data.conform import id_of
+from forklake.data.defaults import initial_of
 from forklake.model.entities import Column
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
@@ -50,6 +52,12 @@ def summary(column: ColumnId, type: DataType, values: pa.ChunkedArray | pa.Array
         highest[1],
         nan,
     )
+
+
+def summary_of_default(column: Column, rows: int) -> ColumnStats:
+    """What is known of a column that a file lacks: every row has its initial default."""
+    one = summary(column.id, column.data_type, initial_of(column, 1))
+    return replace(one, value_count=rows, null_count=rows * (one.null_count or 0))
 
 
 def _plain(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

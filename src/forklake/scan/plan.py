@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from forklake.data.defaults import initial_of
 from forklake.data.inlined import decode
-from forklake.data.summary import summary
-from forklake.model.entities import Column, Table
+from forklake.data.summary import summary_of_default
+from forklake.model.entities import Table
 from forklake.model.files import ColumnStats, DataFile, FileFacts
 from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.layout import Partitioning
@@ -262,13 +261,7 @@ def _with_defaults(
     if not missing:
         return stats
     added = {column.id: column for column in source.table.columns if column.id in missing}
-    return {**stats, **{key: _constant(column, file.record_count) for key, column in added.items()}}
-
-
-def _constant(column: Column, rows: int) -> ColumnStats:
-    """What is known of a column that a file lacks: every row has its initial default."""
-    one = summary(column.id, column.data_type, initial_of(column, 1))
-    return replace(one, value_count=rows, null_count=rows * (one.null_count or 0))
+    return {**stats, **{key: summary_of_default(column, file.record_count) for key, column in added.items()}}
 
 
 def _pruned(source: Source, predicate: Predicate) -> tuple[Pruned, ...]:

@@ -241,3 +241,34 @@ def test_several_tables_change_in_one_snapshot(catalog: forklake.Catalog, table:
     assert catalog.snapshot == before + 1
     assert (ids(table), other.count()) == ([0, 1, 2], MANY - 3)
     assert (ids(table, at=before), other.scan(at=before).count()) == ([], MANY)
+
+
+def test_rows_that_were_written_before_a_column_was_added_are_found_by_its_default(
+    catalog: forklake.Catalog, table: forklake.Table
+) -> None:
+    table.append(many())
+    with catalog.transaction() as tx:
+        inside = tx.table("t")
+        inside.append(many(1000))
+        inside.add_column("c", "INT", default="5")
+        inside.append(pa.table({"id": range(2000, 2000 + MANY), "v": ["x"] * MANY, "c": [7] * MANY}))
+        assert inside.scan("c = 5").count() == 2 * MANY
+    assert table.scan("c = 5").count() == len(ids(table, "c = 5")) == 2 * MANY
+    assert table.scan("c IN (5, 6)").count() == table.scan("c < 7").count() == 2 * MANY
+    assert table.scan("c = 7").count() == MANY
+    assert table.scan("c = 6").plan().files == ()
+    assert (table.scan().min("c"), table.scan().max("c")) == (5, 7)
+
+
+def test_rows_of_an_append_that_a_new_column_overtakes_are_found_by_its_default(
+    catalog: forklake.Catalog, table: forklake.Table
+) -> None:
+    def batches():
+        for start in (0, 1000):
+            yield from many(start).to_batches()
+            if not start:
+                catalog.table("t").add_column("c", "INT", default="5")
+
+    schema = many().schema
+    table.append(pa.RecordBatchReader.from_batches(schema, batches()))
+    assert table.count() == table.scan("c = 5").count() == 2 * MANY
