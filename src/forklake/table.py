@@ -12,8 +12,8 @@ from forklake.engine.select import count_rows
 from forklake.engine.text import shown_as
 from forklake.errors import InvalidSchemaChange
 from forklake.facts import TableFile, TableStats, files_of, history_of, stats_of
-from forklake.model import columns, types
-from forklake.model.arrow import to_arrow
+from forklake.model import columns
+from forklake.model.arrow import TypeSource, to_arrow, type_of
 from forklake.model.columns import ColumnPath, Columns
 from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import Column
@@ -84,15 +84,14 @@ class Table(RowVerbs):
     def add_column(
         self,
         name: ColumnPath,
-        type: str | types.DataType,
+        type: TypeSource,
         *,
         default: str | None = None,
         nullable: bool = True,
     ) -> None:
         """Add a column, or a field of a struct (`"address.zip"`). Rows that exist get the default too."""
-        wanted = types.parse(type) if isinstance(type, str) else type
         leaf = columns.split_path(name)[-1]
-        spec = ColumnSpec(leaf, wanted, nullable, default)
+        spec = ColumnSpec(leaf, type, nullable, default)
 
         def change(draft: Draft) -> None:
             table = draft.table(self._id)
@@ -108,9 +107,9 @@ class Table(RowVerbs):
         """Give a column or a field of a struct another name."""
         self._change(lambda known: columns.rename(known, name, new_name))
 
-    def alter_type(self, name: ColumnPath, type: str | types.DataType) -> None:
+    def alter_type(self, name: ColumnPath, type: TypeSource) -> None:
         """Widen the type of a column or field, such as `integer` to `bigint`."""
-        wanted = types.parse(type) if isinstance(type, str) else type
+        wanted = type_of(type)
         self._change(lambda known: columns.alter_type(known, name, wanted))
 
     def set_default(self, name: ColumnPath, expression: str) -> None:

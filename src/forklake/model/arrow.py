@@ -17,6 +17,7 @@ from forklake.model.types import (
     Map,
     Scalar,
     Struct,
+    parse,
     to_sql,
 )
 
@@ -44,6 +45,12 @@ _EXTENSIONS = {
     "geoarrow.wkb": Scalar("geometry"),
 }
 
+TypeSource = str | DataType | pa.DataType
+"""`"DECIMAL(10, 2)"`, `pa.int32()`, or a type of the model itself."""
+
+# What people mean who give a type of Python.
+_OF_PYTHON = {"int": "BIGINT", "float": "DOUBLE", "str": "VARCHAR", "bytes": "BLOB", "bool": "BOOLEAN"}
+
 _Rule = tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, int], DataType]]
 
 
@@ -63,6 +70,27 @@ def to_arrow(type: DataType) -> pa.DataType:
             return pa.struct([pa.field(name, to_arrow(child)) for name, child in fields])
         case Map(key, value):
             return pa.map_(to_arrow(key), to_arrow(value))
+
+
+def type_of(given: object) -> DataType:
+    """A type as people give it: SQL, Arrow's, or one of ours; `UnknownType` for everything else."""
+    match given:
+        case str():
+            return parse(given)
+        case pa.DataType():
+            return from_arrow(given)
+        case Scalar() | Decimal():
+            return given
+        case List(element):
+            return List(type_of(element))
+        case Map(key, value):
+            return Map(type_of(key), type_of(value))
+        case Struct(fields):
+            return Struct(tuple((name, type_of(field)) for name, field in fields))
+        case _:
+            name = given.__name__ if isinstance(given, type) else repr(given)[:80]
+            meant = _OF_PYTHON.get(name, "BIGINT") if isinstance(given, type) else "BIGINT"
+            raise UnknownType(f'a type is SQL text such as "{meant}", or an Arrow type, not {name}')
 
 
 def from_arrow(type: pa.DataType) -> DataType:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal as Number
 from decimal import localcontext
@@ -19,22 +19,35 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from forklake.errors import DuplicateColumn, ForklakeError, InvalidSchemaChange
-from forklake.model.arrow import from_arrow_field
+from forklake.errors import DuplicateColumn, ForklakeError, InvalidSchemaChange, UnknownType
+from forklake.model.arrow import TypeSource, from_arrow_field, type_of
 from forklake.model.names import check_name
 from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, SqlReader, parse, to_sql
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class ColumnSpec:
     """A column as somebody asks for it, before it has an id."""
 
     name: str
     type: DataType
-    nullable: bool = True
-    default: str | None = None
+    nullable: bool
+    default: str | None
     """SQL text."""
-    comment: str | None = None
+    comment: str | None
+
+    def __init__(
+        self,
+        name: str,
+        type: TypeSource,
+        nullable: bool = True,
+        default: str | None = None,
+        comment: str | None = None,
+    ) -> None:
+        """A type is SQL text or one of Arrow; a default is SQL text."""
+        given = (name, type_of(type), nullable, default, comment)
+        for field, value in zip(self.__slots__, given, strict=True):
+            object.__setattr__(self, field, value)
 
 
 @runtime_checkable
@@ -46,16 +59,24 @@ class HasArrowSchema(Protocol):
         ...
 
 
-ColumnSource = str | pa.Schema | HasArrowSchema | Iterable[ColumnSpec | tuple[str, str | DataType]]
+ColumnSource = (
+    str
+    | pa.Schema
+    | HasArrowSchema
+    | Mapping[str, TypeSource]
+    | Iterable[ColumnSpec | tuple[str, TypeSource]]
+)
 
 
 def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
-    """Read column definitions from DDL, an Arrow schema, or a list of specs or (name, type) pairs."""
+    """Read column definitions from DDL, an Arrow schema, types by name, or a list of specs or (name, type) pairs."""
     match source:
         case str():
             columns = _from_ddl(source)
         case HasArrowSchema():
             columns = tuple(_from_arrow(source))
+        case Mapping():
+            columns = tuple(_from_item(item) for item in source.items())
         case Iterable():
             columns = tuple(_from_item(item) for item in source)
         case _:
@@ -75,7 +96,7 @@ def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
 
 def _no_columns(source: object) -> InvalidSchemaChange:
     return InvalidSchemaChange(
-        "columns are given as DDL text, an Arrow schema, or a list of ColumnSpec or (name, type) pairs, "
+        "columns are given as DDL text, an Arrow schema, a dict of types, or a list of ColumnSpec or (name, type) pairs, "
         f"not as {type(source).__name__}"
     )
 
@@ -84,10 +105,11 @@ def _from_item(item: object) -> ColumnSpec:
     match item:
         case ColumnSpec():
             return item
-        case (str(name), str(text)):
-            return ColumnSpec(name, parse(text))
-        case (str(name), type) if isinstance(type, DataType):
-            return ColumnSpec(name, type)
+        case (str(name), type):
+            try:
+                return ColumnSpec(name, type)
+            except UnknownType as problem:
+                raise UnknownType(f'column "{name}": {problem}') from problem
         case _:
             raise _no_columns(item)
 
