@@ -52,8 +52,9 @@ from forklake.errors import (
 )
 from forklake.facts import TableFile, TableStats
 from forklake.feed import ChangeFeed
+from forklake.fork.merge import MergedTable, MergeResult
 from forklake.lake import Lake, connect, init
-from forklake.merging import MergeResult
+from forklake.merging import RowsMerged
 from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
@@ -95,6 +96,7 @@ __all__ = [
     "MacroParameter",
     "MergeConflict",
     "MergeResult",
+    "MergedTable",
     "MetadataExists",
     "MetadataNotFound",
     "MissingDependency",
@@ -107,6 +109,7 @@ __all__ = [
     "ReservationError",
     "ReservationExpired",
     "RowPlace",
+    "RowsMerged",
     "Scan",
     "ScanPlan",
     "SchemaExists",

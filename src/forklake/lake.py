@@ -13,6 +13,7 @@ from forklake.commit.catalogs import create_catalog, drop_catalog, drop_expired,
 from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.errors import CatalogNotFound, InvalidUrl, MetadataExists
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
+from forklake.fork.merge import MergeResult, Merging
 from forklake.fork.paths import own_data_path
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId
@@ -115,6 +116,27 @@ class Lake:
         self, parent: str, names: Sequence[str], options: ForkOptions, author: Author
     ) -> dict[str, CatalogId]:
         return fork_catalogs(self._database, parent, names, options, author, self.data_path)
+
+    def merge(
+        self,
+        source: str,
+        into: str,
+        *,
+        dry_run: bool = False,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> MergeResult:
+        """Bring what one catalog did since it was last like another into that one, as one commit.
+
+        A fork into its parent, a parent into its fork, or between forks of one parent: only what is new is
+        merged, and no row is rewritten. What both changed raises `MergeConflict`, and nothing is written;
+        `dry_run` writes nothing in any case and returns the conflicts.
+        """
+        merging = Merging(self._database, self._states, self._workbench.figures)
+        said = author_of(author, message, extra)
+        check_name(source, "catalog")
+        return merging.merge(source, check_name(into, "catalog"), said, dry_run=dry_run)
 
     def set_ttl(self, name: str, ttl: timedelta | None) -> None:
         """Let a catalog expire after some time from now, or not at all."""

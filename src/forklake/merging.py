@@ -24,7 +24,7 @@ NotMatched = str | Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class MergeResult:
+class RowsMerged:
     """How many rows a merge touched."""
 
     updated: int = 0

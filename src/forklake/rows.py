@@ -23,8 +23,8 @@ from forklake.feed import ChangeFeed, check_names
 from forklake.importing import check_mapping, find_files, inspect, stage
 from forklake.merging import (
     Matched,
-    MergeResult,
     NotMatched,
+    RowsMerged,
     check_extra,
     join_of,
     matched_values,
@@ -176,7 +176,7 @@ class RowVerbs:
         *,
         when_matched: Matched = "update",
         when_not_matched: NotMatched = "insert",
-    ) -> MergeResult:
+    ) -> RowsMerged:
         """Bring rows of a source into the table: those with the same keys change, the others are new.
 
         `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and
@@ -185,7 +185,7 @@ class RowVerbs:
         kept: list[Join] = []
         given = Given(source)
 
-        def change(draft: Draft) -> MergeResult:
+        def change(draft: Draft) -> RowsMerged:
             table = draft.table(self._id)
             if not kept:
                 kept.append(given.read(lambda data: join_of(data, on, table.columns)))
@@ -242,7 +242,7 @@ class RowVerbs:
 
     def _merge(
         self, draft: Draft, table: Table, join: Join, when_matched: object, when_not_matched: object
-    ) -> MergeResult:
+    ) -> RowsMerged:
         engine = self._scope.workbench.engine
         check_extra(join, table.columns, when_matched, when_not_matched)
         new_values = matched_values(when_matched, join, table.columns)
@@ -263,7 +263,7 @@ class RowVerbs:
                 pass
             deleted = draft.staged(table).delete(places.found(twice="allowed"))
         arrived.stage(draft, table)
-        return MergeResult(updated, deleted, arrived.count)
+        return RowsMerged(updated, deleted, arrived.count)
 
     def _taken_in(self, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
         """New rows with the columns that they have, and defaults for the others."""

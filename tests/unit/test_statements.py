@@ -20,7 +20,7 @@ from sqlglot import exp
 
 import forklake
 from forklake.store.statements import Dialect, parse, schema_script, statements
-from forklake.store.tables import COPIED, TABLES
+from forklake.store.tables import ADOPTED, COPIED, TABLES
 
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "duckdb", "postgresql")
 SOURCE = Path(forklake.__file__).parent
@@ -72,6 +72,8 @@ OWN_READS = {"figures": {"ducklake_table_stats", "ducklake_table_column_stats"}}
 # Rows of entities that end without being named one by one.
 # Ends of rows that a catalog has inherited, and has copied.
 LAKE_TABLES_OF_FORKS = {"ducklake_inherited_end"}
+# Rows that a merge adds beside those that it takes over.
+ADOPTIONS = {"adopt_columns", "adopt_default"}
 OWN_ENDS = {"end_data_files": "ducklake_data_file", "end_delete_files": "ducklake_delete_file"}
 
 # PostgreSQL does in one statement what takes embedded databases several.
@@ -94,8 +96,8 @@ def named_in(prefix: str) -> set[str]:
     }
 
 
-# What a copy of a catalog takes is built from the names of tables and columns.
-COPIES = {f"copy_{table}" for table in COPIED}
+# What a copy of a catalog or a merge takes is built from the names of tables and columns.
+COPIES = {f"copy_{table}" for table in COPIED} | {f"adopt_{table}" for table in ADOPTED}
 READS, WRITES = named_in("read") | named_in("files"), named_in("write")
 
 
@@ -438,7 +440,7 @@ def test_a_setting_is_removed_for_the_whole_lake_only() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_writes_touch_one_catalog_and_only_tables_of_the_lake(dialect: Dialect) -> None:
     # Rows of entities are written in sets, by Session.insert and Session.end_rows, which take the catalog.
-    for name in WRITES & statements(dialect).keys() - LAKE_WIDE_WRITES - OWN_ENDS.keys():
+    for name in WRITES & statements(dialect).keys() - LAKE_WIDE_WRITES - OWN_ENDS.keys() - ADOPTIONS:
         text = statements(dialect)[name]
         assert relations(text) <= LAKE_TABLES | SEQUENCES | LAKE_TABLES_OF_FORKS, name
         assert "catalog" in parameters(text), name

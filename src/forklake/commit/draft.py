@@ -30,7 +30,15 @@ from forklake.errors import (
 )
 from forklake.model.changes import Change
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, TableInfo, Tag, View
-from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
+from forklake.model.ids import (
+    CatalogId,
+    ColumnId,
+    MacroId,
+    SchemaId,
+    SnapshotId,
+    TableId,
+    ViewId,
+)
 from forklake.model.layout import Partitioning, SortOrder
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
 from forklake.model.snapshots import Head
@@ -48,6 +56,20 @@ _KINDS: dict[type, Literal["schema", "table", "view", "macro"]] = {
 K = TypeVar("K")
 E = TypeVar("E", Schema, Table, View, Macro, Tag, Partitioning, SortOrder)
 R = TypeVar("R", Table, View)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A catalog whose changes a commit takes over."""
+
+    source: CatalogId
+    snapshot: SnapshotId
+    """Up to which."""
+    since: SnapshotId
+    """After which it did what may be missing here."""
+    reshaped: tuple[TableId, ...] = ()
+    """Tables that it altered on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +87,8 @@ class Plan:
     dropped_tables: tuple[int, ...] = ()
     burnt_columns: tuple[tuple[int, int], ...] = ()
     """Tables with the highest column id that files may know, where no column has it any more."""
+    merged: Merged | None = None
+    """What was merged, if that is what the commit does."""
 
 
 class Draft(RowDraft):
@@ -355,6 +379,33 @@ class Draft(RowDraft):
         after = None if value is None else Tag(owner.id, key, value, column, kind, owner.name)
         self._tags.put(place, before, after)
 
+    # ---- Taking over what another catalog did ---
+
+    def adopt(self, before: Tagged | None, after: Tagged | None) -> None:
+        """Stage an object as another catalog has it; it keeps its id."""
+        match after if after is not None else before:
+            case Schema(id=number):
+                self._schemas.put(number, _as(Schema, before), _as(Schema, after))
+            case Table(id=number):
+                self._tables.put(number, _as(Table, before), _as(Table, after))
+            case View(id=number):
+                self._views.put(number, _as(View, before), _as(View, after))
+            case Macro(id=number):
+                self._macros.put(number, _as(Macro, before), _as(Macro, after))
+            case None:
+                return
+        if after is None and before is not None:
+            self._forget_rows(before.id)
+            self._drop_rows_of(before.id)
+
+    def adopt_layout(self, table: TableId, part: Partitioning | None, order: SortOrder | None) -> None:
+        """Stage the layout that a table has in another catalog; both keep their ids."""
+        stored = (None, None) if self.state.table(table) is None else self.state.layout(table)
+        if stored[0] != part:
+            self._partitionings.put(table, stored[0], part)
+        if stored[1] != order:
+            self._sort_orders.put(table, stored[1], order)
+
     # ---- Ending ---
 
     def plan(self, rows: tuple[TableWrites, ...] = ()) -> Plan:
@@ -453,6 +504,10 @@ class Draft(RowDraft):
     def _drop_column_tags(self, table: Table, column: ColumnId) -> None:
         for key in self.column_tags(table.id).get(column, {}):
             self.set_tag(table, column, key, None)
+
+
+def _as(kind: type[T], entity: object) -> T | None:
+    return entity if isinstance(entity, kind) else None
 
 
 def _merged(stored: dict[int, E], overlay: Overlay[int, E]) -> list[E]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from forklake.commit.adopt import adopt
 from forklake.commit.attempts import commit_once
 from forklake.commit.changes import Pair
 from forklake.commit.conflicts import conflict_error, conflicts
@@ -122,15 +123,14 @@ def _write(
     if ended is not None:
         raise dropped(session, base.catalog_id)
     rebased = at != base.snapshot_id
-    if rebased:
-        _check_conflicts(session, plan, base)
+    theirs = _check_conflicts(session, plan, base) if rebased else []
 
     ids = dict(zip(plan.new_ids, numbers.catalog_ids, strict=False))
     head = replace(
         base,
         snapshot_id=numbers.snapshot_id,
         # Rows come and go without touching the structure, and what was read of that stays good.
-        schema_version=schema_version + bool(plan.pairs),
+        schema_version=schema_version + bool(plan.pairs or (plan.merged and plan.merged.reshaped)),
         # A catalog's times rise with its snapshots, whatever the clocks of its writers say.
         snapshot_time=max(numbers.snapshot_time, as_time(moment) + _TICK),
     )
@@ -138,6 +138,9 @@ def _write(
     writes, pairs = _writes(plan, ids, head)
     for table in plan.rows:
         writes.ended |= table.ended
+    if any(change.verb is Verb.COPY_CATALOG for change in theirs):
+        # What was inherited when the plan was made has become the catalog's own.
+        writes.ended = {key: replace(origin, source=head.catalog_id) for key, origin in writes.ended.items()}
     _write_entities(session, writes, head)
     _burn_columns(session, plan, ids, head)
     if plan.dropped_tables:
@@ -149,11 +152,14 @@ def _write(
         figures = write_rows(
             session, plan.rows, head, at, numbers, lambda old: ids.get(old, old), spaces, known
         )
+    if plan.merged is not None:
+        adopt(session, plan.merged, plan.rows, head)
     session.record(record_of(head, numbers, changes, author))
     return Published(head, tuple(pairs), ids, rebased, at, figures)
 
 
-def _check_conflicts(session: Session, plan: Plan, base: Head) -> None:
+def _check_conflicts(session: Session, plan: Plan, base: Head) -> list[Change]:
+    """What others did since, if none of it is in the way."""
     theirs: list[tuple[SnapshotId, Change]] = []
     for snapshot, footprint in session.rows(
         "footprints_since", catalog=base.catalog_id, base=base.snapshot_id
@@ -167,6 +173,7 @@ def _check_conflicts(session: Session, plan: Plan, base: Head) -> None:
     found = conflicts(theirs, plan.changes)
     if found:
         raise conflict_error(found, base.snapshot_id)
+    return [change for _, change in theirs]
 
 
 def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, list[Pair]]:

@@ -146,7 +146,8 @@ class RowDraft:
         history = [] if table.id < 0 else self.state.column_history(table.id)
         names: dict[ColumnId, set[str]] = {}
         for entry in history:
-            begins[entry.column_id] = min(entry.begin, begins.get(entry.column_id, entry.begin))
+            if entry.begin is not None:
+                begins[entry.column_id] = min(entry.begin, begins.get(entry.column_id, entry.begin))
             names.setdefault(entry.column_id, set()).add(entry.name)
         old = False
         for parent in table.walk():

@@ -16,7 +16,7 @@ from forklake.data.summary import summarise, summary_of_default
 from forklake.data.writer import write_deletes
 from forklake.model.entities import Origin, Table
 from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenFile
-from forklake.model.ids import ROW_ID_COLUMN, DataFileId, MappingId, TableId
+from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.mapping import Mapping as NameMapping
 from forklake.model.names import is_absolute
 from forklake.scan.plan import Positions, ScanFile, ScanRows
@@ -48,6 +48,23 @@ class NewDeletes:
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptedFiles:
+    """Files of a table that a merge takes over as they are, with what was deleted from files."""
+
+    files: tuple[DataFileId, ...] = ()
+    delete_files: tuple[DeleteFileId, ...] = ()
+    positions: tuple[tuple[DataFileId, int], ...] = ()
+    """Rows that were deleted inline."""
+    mappings: tuple[MappingId, ...] = ()
+    rows: int = 0
+    file_size_bytes: int = 0
+    stats: tuple[ColumnStats, ...] = ()
+    """What is known of the files."""
+    defaults: tuple[ColumnStats, ...] = ()
+    """What holds for those of them that are older than a column."""
+
+
+@dataclass(frozen=True, slots=True)
 class TableWrites:
     """What a commit does to the rows of one table. Numbers below zero are provisional."""
 
@@ -67,6 +84,7 @@ class TableWrites:
     is_inherited: bool = False
     """Whether the catalog has the table from an ancestor and has never written to it."""
     is_flush: bool = False
+    adopted: AdoptedFiles = AdoptedFiles()
 
     @property
     def paths(self) -> list[str]:
@@ -76,7 +94,8 @@ class TableWrites:
     @property
     def inserts(self) -> bool:
         """Whether rows were added, and not only moved."""
-        return self.inlined is not None or any(file.newest_row is None for file in self.files)
+        written = any(file.newest_row is None for file in self.files)
+        return self.inlined is not None or written or bool(self.adopted.files)
 
 
 def settle(

@@ -100,6 +100,9 @@ class _TableRows:
         if self._writes.inlined is not None:
             self._add_inlined(self._writes.inlined)
         self._add_deletes()
+        adopted = self._writes.adopted
+        self.stats += (*adopted.stats, *adopted.defaults)
+        self._count(rows=adopted.rows, size=adopted.file_size_bytes)
         self._count(rows=-self._writes.removed, size=-self._writes.removed_bytes)
         bounds = {**self.before.bounds, **widened(self.before.bounds, self.stats)}
         self.figures = replace(self.figures, bounds=bounds, is_stored=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forklake.commit.attempts import commit_once
 from forklake.commit.catalogs import advance
 from forklake.commit.publish import record_of
@@ -35,6 +37,8 @@ def materialize(database: Database, head: Head, name: str, author: Author) -> No
         if not session.rows("live_ancestors", catalog=catalog):
             return head.snapshot_id, None
         copy_ancestors(session, catalog)
+        # What was read of the structure says whose rows it is made of, and these are other rows now.
+        new = replace(new, schema_version=new.schema_version + 1)
         session.record(record_of(new, numbers, (Change(Verb.COPY_CATALOG, catalog, name=name),), author))
         return new.snapshot_id, None
 

@@ -76,6 +76,11 @@ class Conflict:
     ours: Change
     theirs: Change
     snapshot: SnapshotId
+    """Of theirs."""
+    ours_snapshot: SnapshotId | None = None
+    """Of ours, if it was committed: in the catalog that was to be merged."""
+    files: tuple[str, ...] = ()
+    """The paths of the data files that both took rows from."""
 
     def __str__(self) -> str:
         """One clause for people, such as `table "users" was altered in snapshot 44`."""

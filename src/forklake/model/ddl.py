@@ -12,6 +12,7 @@ from decimal import Decimal as Number
 from decimal import localcontext
 from enum import Enum
 from functools import lru_cache, partial
+from numbers import Integral, Real
 from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -23,6 +24,32 @@ from forklake.errors import DuplicateColumn, ForklakeError, InvalidSchemaChange,
 from forklake.model.arrow import TypeSource, from_arrow_field, type_of
 from forklake.model.names import check_name
 from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, SqlReader, parse, to_sql
+
+
+DefaultSource = str | float | Number | None
+"""SQL text such as `"'new'"` or `"now()"`, or a number or truth value of Python."""
+
+
+def default_text(value: object) -> str | None:
+    """A default as SQL; None if there is to be none."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | Number():
+            return str(value)
+        case float():
+            return repr(value) if math.isfinite(value) else f"'{value}'"
+        case Integral():
+            return str(int(value))
+        case Real():
+            return default_text(float(value))
+        case _:
+            raise InvalidSchemaChange(
+                f'a default is SQL text such as "\'new\'" or "now()", a number, True or False, '
+                f"not {type(value).__name__}"
+            )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -41,11 +68,11 @@ class ColumnSpec:
         name: str,
         type: TypeSource,
         nullable: bool = True,
-        default: str | None = None,
+        default: DefaultSource = None,
         comment: str | None = None,
     ) -> None:
-        """A type is SQL text or one of Arrow; a default is SQL text."""
-        given = (name, type_of(type), nullable, default, comment)
+        """A type is SQL text or one of Arrow; a default is SQL text, a number or a truth value."""
+        given = (name, type_of(type), nullable, default_text(default), comment)
         for field, value in zip(self.__slots__, given, strict=True):
             object.__setattr__(self, field, value)
 
@@ -69,7 +96,7 @@ ColumnSource = (
 
 
 def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
-    """Read column definitions from DDL, an Arrow schema, types by name, or a list of specs or (name, type) pairs."""
+    """Read column definitions: DDL, an Arrow schema, types by name, or a list of specs or (name, type) pairs."""
     match source:
         case str():
             columns = _from_ddl(source)
@@ -96,8 +123,8 @@ def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
 
 def _no_columns(source: object) -> InvalidSchemaChange:
     return InvalidSchemaChange(
-        "columns are given as DDL text, an Arrow schema, a dict of types, or a list of ColumnSpec or (name, type) pairs, "
-        f"not as {type(source).__name__}"
+        "columns are given as DDL text, an Arrow schema, a dict of types, or a list of ColumnSpec or "
+        f"(name, type) pairs, not as {type(source).__name__}"
     )
 
 
@@ -262,7 +289,10 @@ def _expression(text: str) -> exp.Expr:
             raise InvalidSchemaChange(f"the default {shown} holds a comment")
         for kind, what in _NOT_SCALAR:
             if isinstance(part, kind):
-                raise InvalidSchemaChange(f"the default {shown} holds {what}; it must need no row to compute")
+                hint = "; text stands in single quotes" if what == "a column" else ""
+                raise InvalidSchemaChange(
+                    f"the default {shown} holds {what}; it must need no row to compute{hint}"
+                )
     # More than one statement, clause or value means that the text closed the parenthesis itself.
     if select is None or len(values) != 1 or not isinstance(values[0], exp.Paren) or _clauses(select):
         raise InvalidSchemaChange(f"the default {shown} is not one SQL expression")

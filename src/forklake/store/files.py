@@ -114,7 +114,7 @@ class FileReader:
 
     def with_deletes(self, files: Sequence[DataFile]) -> list[DataFile]:
         """The files, each with the delete file that applies to it."""
-        found = {row[0]: _delete_file(row) for row in self._of("delete_files", files)}
+        found = {row[0]: delete_file(row) for row in self._of("delete_files", files)}
         return (
             [replace(file, deletes=found[file.id]) if file.id in found else file for file in files]
             if found
@@ -126,7 +126,8 @@ class FileReader:
         since = {file.id: 0 if file.deletes is None else file.deletes.begin for file in files}
         deleted: dict[DataFileId, list[int]] = {}
         for file, position, begin in self._of("inlined_deletes", files):
-            if begin > since.get(file, begin):
+            # A merge brings a delete file and what was deleted after it at once.
+            if file in since and begin >= since[file]:
                 deleted.setdefault(file, []).append(position)
         return deleted
 
@@ -165,10 +166,10 @@ class FileReader:
     def changed(self, start: SnapshotId, end: SnapshotId) -> ChangedFiles:
         """What came and went after one snapshot and up to another."""
         span = {"catalog": self.catalog, "table": self.table, "start": start, "end": end}
-        files = [_past(row) for row in self.database.rows("files_changed", **span)]
+        files = [past_file(row) for row in self.database.rows("files_changed", **span)]
         deletes: dict[DataFileId, list[DeleteFile]] = {}
         for row in self.database.rows("deletes_changed", **span):
-            deletes.setdefault(row[0], []).append(_delete_file(row))
+            deletes.setdefault(row[0], []).append(delete_file(row))
         inlined: dict[DataFileId, list[tuple[int, SnapshotId]]] = {}
         for file, position, begin in self.database.rows(
             "inlined_deletes", catalog=self.catalog, table=self.table, at=end
@@ -180,7 +181,7 @@ class FileReader:
         missing = sorted({file for file in touched if file not in known})
         if missing:
             files += [
-                _past(row)
+                past_file(row)
                 for row in self.database.rows(
                     "files_by_id", catalog=self.catalog, table=self.table, files=_ids(missing)
                 )
@@ -283,12 +284,14 @@ def _file(row: Sequence[Any], *, inlined: bool = False) -> DataFile:
     )
 
 
-def _past(row: Sequence[Any]) -> PastFile:
+def past_file(row: Sequence[Any]) -> PastFile:
+    """A data file with its format and end."""
     *about, file_format, end = row
     return PastFile(_file(about, inlined=file_format == "inlined"), end)
 
 
-def _delete_file(row: Sequence[Any]) -> DeleteFile:
+def delete_file(row: Sequence[Any]) -> DeleteFile:
+    """A delete file, after the data file that it belongs to."""
     data_file, file, source, begin, path, relative, count, size, footer = row[:9]
     return DeleteFile(
         DeleteFileId(file),

@@ -40,7 +40,8 @@ class ColumnName(NamedTuple):
     column_id: ColumnId
     parent: ColumnId | None
     name: str
-    begin: SnapshotId
+    begin: SnapshotId | None
+    """None for a name that a column had only in a fork which was merged."""
 
 
 Moment = int | datetime

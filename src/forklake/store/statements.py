@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from forklake.store.tables import COPIED, copy_rows
+from forklake.store.tables import ADOPTED, COPIED, adopt_rows, copy_rows
 
 Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
@@ -50,6 +50,7 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
             if source.is_file():
                 found.update(parse(source.read_text(encoding="utf-8")))
     found |= {f"copy_{table}": copy_rows(table) for table in COPIED}
+    found |= {f"adopt_{table}": adopt_rows(table) for table in ADOPTED}
     return {name: _TEXTS.sub(_LISTS[dialect], _IDS.sub(_SETS[dialect], text)) for name, text in found.items()}
 
 

@@ -398,6 +398,47 @@ def copy_rows(table: str) -> str:
     )
 
 
+ADOPTED = {
+    "ducklake_data_file": "data_file_id",
+    "ducklake_file_column_stats": "data_file_id",
+    "ducklake_file_variant_stats": "data_file_id",
+    "ducklake_file_partition_value": "data_file_id",
+    "ducklake_inlined_file": "data_file_id",
+    "ducklake_delete_file": "delete_file_id",
+    "ducklake_column_mapping": "mapping_id",
+    "ducklake_name_mapping": "mapping_id",
+}
+"""What a merge takes over from another catalog, and by which number."""
+_ON_ADOPTION = {
+    "begin_snapshot": "CAST($snapshot AS BIGINT)",
+    "end_snapshot": "NULL",
+    "partial_max": "NULL",
+}
+
+
+def adopt_rows(table: str) -> str:
+    """An INSERT of rows that another catalog sees, from now on.
+
+    Nobody here has seen rows of these files before, whenever they were inserted there: so they begin here.
+    Parameters: $catalog, $source, $ids, $snapshot.
+    """
+    columns = [column for column in TABLES[table] if column != "catalog_id"]
+    values = [_ON_ADOPTION.get(column, f"v.{column}") for column in columns]
+    source = table.replace("ducklake_", "visible_")
+    return " ".join(
+        (
+            "INSERT INTO",
+            table,
+            _listed(["catalog_id", *columns]),
+            "SELECT",
+            ", ".join(["CAST($catalog AS BIGINT)", *values]),
+            "FROM",
+            source,
+            f"AS v WHERE v.catalog_id = $source AND v.{ADOPTED[table]} IN ids($ids)",
+        )
+    )
+
+
 def insert_row(table: str, columns: tuple[str, ...]) -> str:
     """An INSERT of one row with positional parameters."""
     _check(table, columns)

@@ -9,7 +9,7 @@ import pytest
 
 import forklake
 from forklake.errors import InvalidData, InvalidPredicate, InvalidSchemaChange, TransactionClosed
-from forklake.merging import MergeResult
+from forklake.merging import RowsMerged
 from tests.contract.rows.shown import MANY, content, ids, many, numbered
 
 Stored = Callable[[], list[str]]
@@ -28,7 +28,7 @@ def test_a_later_statement_sees_the_effect_of_an_earlier_one(
         assert inside.delete("id % 2 = 0") == MANY + 1
         assert inside.update({"v": "'odd'"}, "id < 10 OR id > 1000") == 5 + 1 + MANY // 2
         assert inside.delete("v = 'odd' AND id >= 2000") == MANY // 2
-        assert inside.merge(numbered(1, 3, 4, v="m"), "id") == MergeResult(2, 0, 1)
+        assert inside.merge(numbered(1, 3, 4, v="m"), "id") == RowsMerged(2, 0, 1)
         assert inside.delete("id > 10 AND id < 1000") == 70
         expected = [(1, "m"), (3, "m"), (4, "m"), (5, "odd"), (7, "odd"), (9, "odd"), (1001, "odd")]
         assert sorted(row[1:] for row in content(inside)) == expected

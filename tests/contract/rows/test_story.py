@@ -10,7 +10,7 @@ import pytest
 
 import forklake
 from forklake.errors import CommitConflict, InvalidData
-from forklake.merging import MergeResult
+from forklake.merging import RowsMerged
 from tests.contract.rows.shown import MANY, content, feed, ids, many, numbered
 
 DDL = "id BIGINT NOT NULL, ts TIMESTAMP, region VARCHAR, s STRUCT(a INT)"
@@ -40,7 +40,7 @@ def test_a_table_lives_through_everything(anywhere: forklake.Catalog, lake_url: 
     states[catalog.snapshot] = content(table)
     assert table.update({"region": "'fr'", "s": "{'a': id + 1}"}, "id IN (3, 1000)") == 2
     source = [{"id": 4, "region": "de"}, {"id": 2000, "region": "de"}]
-    assert table.merge(source, "id") == MergeResult(1, 0, 1)
+    assert table.merge(source, "id") == RowsMerged(1, 0, 1)
     states[catalog.snapshot] = content(table)
     table.rename_column("region", "area")
     table.rename_column("s.a", "b")

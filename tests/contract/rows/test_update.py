@@ -14,7 +14,7 @@ from forklake.errors import (
     InvalidData,
     InvalidPredicate,
 )
-from forklake.merging import MergeResult
+from forklake.merging import RowsMerged
 from tests.contract.rows.shown import MANY, content, ids, many, numbered
 
 
@@ -84,7 +84,7 @@ def test_a_merge_updates_what_matches_and_inserts_the_rest(
 ) -> None:
     before = catalog.snapshot
     source = [{"id": 7, "price": 70}, {"id": 151, "price": 1}, {"id": 500, "price": 5}]
-    assert prices.merge(source, "id") == MergeResult(updated=2, deleted=0, inserted=1)
+    assert prices.merge(source, "id") == RowsMerged(updated=2, deleted=0, inserted=1)
     assert catalog.snapshot == before + 1
     found = {row[0]: row[1:] for row in content(prices)}
     assert found[7] == (7, 70, "old")
@@ -98,20 +98,20 @@ def test_a_merge_updates_what_matches_and_inserts_the_rest(
 @pytest.mark.parametrize(
     ("options", "result", "rows"),
     [
-        ({"when_matched": "delete"}, MergeResult(0, 1, 1), [(500, 5, "new")]),
-        ({"when_matched": "ignore"}, MergeResult(0, 0, 1), [(7, 7, "old"), (500, 5, "new")]),
-        ({"when_not_matched": "ignore"}, MergeResult(1, 0, 0), [(7, 70, "old")]),
+        ({"when_matched": "delete"}, RowsMerged(0, 1, 1), [(500, 5, "new")]),
+        ({"when_matched": "ignore"}, RowsMerged(0, 0, 1), [(7, 7, "old"), (500, 5, "new")]),
+        ({"when_not_matched": "ignore"}, RowsMerged(1, 0, 0), [(7, 70, "old")]),
         (
             {"when_matched": {"price": "target.price + source.price", "note": "source.why"}},
-            MergeResult(1, 0, 1),
+            RowsMerged(1, 0, 1),
             [(7, 77, "because"), (500, 5, "new")],
         ),
         (
             {"when_not_matched": {"id": "source.id * 2", "note": "upper(source.why)"}},
-            MergeResult(1, 0, 1),
+            RowsMerged(1, 0, 1),
             [(7, 70, "old"), (1000, None, "NO")],
         ),
-        ({"when_matched": "ignore", "when_not_matched": "ignore"}, MergeResult(), [(7, 7, "old")]),
+        ({"when_matched": "ignore", "when_not_matched": "ignore"}, RowsMerged(), [(7, 7, "old")]),
     ],
 )
 def test_a_merge_does_what_it_is_told(prices: forklake.Table, options, result, rows) -> None:
@@ -127,7 +127,7 @@ def test_a_merge_does_what_it_is_told(prices: forklake.Table, options, result, r
 
 def test_null_meets_nothing_in_a_merge(catalog: forklake.Catalog, table: forklake.Table) -> None:
     table.append([{"id": None, "v": "a"}, {"id": 1, "v": "b"}])
-    assert table.merge([{"id": None, "v": "c"}], "id") == MergeResult(0, 0, 1)
+    assert table.merge([{"id": None, "v": "c"}], "id") == RowsMerged(0, 0, 1)
     assert sorted(row["v"] for row in table.scan("id IS NULL").to_pylist()) == ["a", "c"]
 
 
@@ -139,7 +139,7 @@ def test_a_merge_refuses_a_source_that_matches_a_row_twice(
     with pytest.raises(InvalidData, match="unique"):
         prices.merge(twice, "id")
     assert (catalog.snapshot, stored()) == (before, files)
-    assert prices.merge(twice, "id", when_matched="delete") == MergeResult(0, MANY, 0)
+    assert prices.merge(twice, "id", when_matched="delete") == RowsMerged(0, MANY, 0)
     assert ids(prices) == [150, 151, 152]
 
 
@@ -176,7 +176,7 @@ def test_a_stream_is_merged_once_or_not_at_all(catalog: forklake.Catalog, table:
         with pytest.raises(InvalidArgument, match="the source broke"):
             table.merge(pa.RecordBatchReader.from_batches(schema, batches()), "id")
     assert content(table) == [(0, 1, "x")]
-    assert table.merge(numbered(1, 2, v="new").to_reader(), "id") == MergeResult(1, 0, 1)
+    assert table.merge(numbered(1, 2, v="new").to_reader(), "id") == RowsMerged(1, 0, 1)
     assert [row[1:] for row in content(table)] == [(1, "new"), (2, "new")]
     assert content(table)[0][0] == 0
 
@@ -186,6 +186,6 @@ def test_a_merge_into_many_files_reads_those_that_may_match(table: forklake.Tabl
     table.append(many(1000))
     first = table.files()[0].path
     Path(lake.data_path, first).rename(f"{lake.data_path}away")
-    assert table.merge(numbered(1001, 2000, v="m"), "id") == MergeResult(1, 0, 1)
+    assert table.merge(numbered(1001, 2000, v="m"), "id") == RowsMerged(1, 0, 1)
     Path(f"{lake.data_path}away").rename(Path(lake.data_path, first))
     assert ids(table, "v = 'm'") == [1001, 2000]

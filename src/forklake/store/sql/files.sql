@@ -197,7 +197,7 @@ SELECT f.files, f.records, f.bytes, d.deleted, i.deleted
          WHERE i.catalog_id = $catalog AND i.table_id = $table AND i.begin_snapshot <= $at
            AND NOT EXISTS (SELECT 1 FROM visible_delete_file n
                             WHERE n.catalog_id = $catalog AND n.table_id = $table AND n.data_file_id = i.data_file_id
-                              AND n.begin_snapshot >= i.begin_snapshot AND n.begin_snapshot <= $at
+                              AND n.begin_snapshot > i.begin_snapshot AND n.begin_snapshot <= $at
                               AND (n.end_snapshot IS NULL OR $at < n.end_snapshot))) i;
 
 -- name: bounds
@@ -243,7 +243,9 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
 
 -- name: column_names
 -- When each column of a table, nested fields too, first appeared, and under which names.
-SELECT column_id, parent_column, column_name, min(begin_snapshot)
+-- A row that begins and ends at once was never to be seen here: it only tells a name that files of a fork may know.
+SELECT column_id, parent_column, column_name,
+       min(CASE WHEN end_snapshot = begin_snapshot THEN NULL ELSE begin_snapshot END)
   FROM visible_column
  WHERE catalog_id = $catalog AND table_id = $table
  GROUP BY column_id, parent_column, column_name
@@ -297,6 +299,40 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
   FROM visible_data_file
  WHERE catalog_id = $catalog AND table_id = $table AND data_file_id IN ids($files)
  ORDER BY data_file_id;
+
+-- name: files_added_since
+-- The files that some tables gained after a snapshot, whether they are still there or not.
+SELECT data_file_id
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND begin_snapshot > $since AND begin_snapshot <= $at;
+
+-- name: file_states
+-- Data files whatever their end.
+SELECT table_id, data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count,
+       file_size_bytes, footer_size, row_id_start, partition_id, mapping_id, partial_max, file_format, end_snapshot
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND data_file_id IN ids($files);
+
+-- name: delete_states
+-- The delete files that apply to some data files at a snapshot.
+SELECT data_file_id, delete_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, delete_count,
+       file_size_bytes, footer_size
+  FROM visible_delete_file
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND data_file_id IN ids($files)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: inlined_delete_states
+SELECT data_file_id, position, begin_snapshot
+  FROM visible_inlined_delete
+ WHERE catalog_id = $catalog AND data_file_id IN ids($files) AND begin_snapshot <= $at;
+
+-- name: merges_into
+-- What was merged into a catalog, or into its ancestors before it was forked.
+SELECT m.source_catalog_id, m.source_snapshot, m.merge_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_catalog_merge m ON m.catalog_id = l.source_catalog_id
+                               AND m.merge_snapshot <= COALESCE(l.copied_snapshot, l.max_snapshot)
+ WHERE l.catalog_id = $catalog;
 
 -- name: inlined_content
 SELECT data_file_id, content

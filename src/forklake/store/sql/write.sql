@@ -18,6 +18,33 @@ UPDATE ducklake_catalog_lineage
 -- The copies have these ends themselves.
 DELETE FROM ducklake_inherited_end WHERE catalog_id = $catalog;
 
+-- name: adopt_columns
+-- Versions of columns that only the source of a merge had come as what was never to be seen here: they begin and end at
+-- once. Files know them by their names, and their ids stay taken.
+INSERT INTO ducklake_column
+       (catalog_id, column_id, begin_snapshot, end_snapshot, table_id, column_order, column_name, column_type,
+        initial_default, default_value, nulls_allowed, parent_column, default_value_type, default_value_dialect)
+SELECT CAST($catalog AS BIGINT), v.column_id, v.begin_snapshot, v.begin_snapshot, v.table_id, v.column_order,
+       v.column_name, v.column_type, v.initial_default, v.default_value, v.nulls_allowed, v.parent_column,
+       v.default_value_type, v.default_value_dialect
+  FROM visible_column v
+ WHERE v.catalog_id = $source AND v.table_id IN ids($tables) AND v.begin_snapshot > $since AND v.end_snapshot <= $at
+   AND NOT EXISTS (SELECT 1 FROM ducklake_column o
+                    WHERE o.catalog_id = $catalog AND o.table_id = v.table_id AND o.column_id = v.column_id
+                      AND o.begin_snapshot = v.begin_snapshot);
+
+-- name: adopt_default
+-- Files that came with a merge and lack a column get statistics that say so: their rows have its default.
+INSERT INTO ducklake_file_column_stats
+       (catalog_id, data_file_id, table_id, column_id, value_count, null_count, min_value, max_value, min_key, max_key,
+        contains_nan)
+SELECT f.catalog_id, f.data_file_id, f.table_id, CAST($column AS BIGINT), f.record_count, 0, CAST($low AS VARCHAR),
+       CAST($high AS VARCHAR), CAST($low_key AS VARCHAR), CAST($high_key AS VARCHAR), CAST($nan AS BOOLEAN)
+  FROM ducklake_data_file f
+ WHERE f.catalog_id = $catalog AND f.data_file_id IN ids($files)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_file_column_stats s
+                    WHERE s.catalog_id = $catalog AND s.data_file_id = f.data_file_id AND s.column_id = $column);
+
 -- name: set_expiry
 UPDATE ducklake_catalog_head SET expires_at = $expires WHERE catalog_id = $catalog AND end_snapshot IS NULL;
 

@@ -1,0 +1,76 @@
+"""Taking over what another catalog did: its files are the same files here, so no row of data is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from forklake.commit.draft import Merged
+from forklake.commit.settle import TableWrites
+from forklake.model.snapshots import Head
+from forklake.store.backend import Session
+from forklake.store.tables import ADOPTED
+
+
+def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head: Head) -> None:
+    """Store what a merge brings beside changed definitions, and that it was merged."""
+    numbers = {
+        "data_file_id": _numbers(file for table in writes for file in table.adopted.files),
+        "delete_file_id": _numbers(file for table in writes for file in table.adopted.delete_files),
+        "mapping_id": _numbers(mapping for table in writes for mapping in table.adopted.mappings),
+    }
+    for table, key in ADOPTED.items():
+        if numbers[key] is not None:
+            session.execute(
+                f"adopt_{table}",
+                catalog=head.catalog_id,
+                source=merged.source,
+                ids=numbers[key],
+                snapshot=head.snapshot_id,
+            )
+    _adopt_defaults(session, writes, head)
+    session.insert(
+        "ducklake_inlined_delete",
+        ("catalog_id", "table_id", "data_file_id", "position", "begin_snapshot"),
+        [
+            (head.catalog_id, table.table_id, file, position, head.snapshot_id)
+            for table in writes
+            for file, position in table.adopted.positions
+        ],
+    )
+    if merged.reshaped:
+        session.execute(
+            "adopt_columns",
+            catalog=head.catalog_id,
+            source=merged.source,
+            tables=json.dumps(merged.reshaped),
+            since=merged.since,
+            at=merged.snapshot,
+        )
+    session.insert(
+        "ducklake_catalog_merge",
+        ("catalog_id", "merge_snapshot", "source_catalog_id", "source_snapshot"),
+        [(head.catalog_id, head.snapshot_id, merged.source, merged.snapshot)],
+    )
+
+
+def _numbers(found: Iterable[int]) -> str | None:
+    numbers = list(found)
+    return json.dumps(numbers) if numbers else None
+
+
+def _adopt_defaults(session: Session, writes: Sequence[TableWrites], head: Head) -> None:
+    """Files may lack a column that is older here than they are: an index of keys has to find them too."""
+    for table in writes:
+        for default in table.adopted.defaults if table.adopted.files else ():
+            session.execute(
+                "adopt_default",
+                catalog=head.catalog_id,
+                files=json.dumps(table.adopted.files),
+                column=default.column_id,
+                low=default.min_value,
+                high=default.max_value,
+                low_key=default.min_key,
+                high_key=default.max_key,
+                nan=default.contains_nan,
+            )

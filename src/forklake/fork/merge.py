@@ -1,0 +1,418 @@
+"""Merging: what one catalog did since it was last like another becomes one commit of the other.
+
+The base is what both know, and the rules are those of any commit: what the target did meanwhile must not
+collide with what the source did. Data files are taken over as they are; no row is read or written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from forklake.commit.conflicts import conflicts
+from forklake.commit.draft import Draft, Merged, Plan
+from forklake.commit.figures import KnownFigures
+from forklake.commit.publish import publish
+from forklake.commit.settle import AdoptedFiles, TableWrites
+from forklake.data.summary import summary_of_default
+from forklake.errors import CommitConflict, InvalidArgument, MergeConflict, StoreBusy
+from forklake.fork.base import Ancestry, Merge, MergeBase, merge_base
+from forklake.fork.net import Net, NetFiles, commits, net_changes, same
+from forklake.fork.side import Side
+from forklake.model.changes import Change, Conflict, Verb
+from forklake.model.entities import Origin, Table
+from forklake.model.files import ColumnStats, DataFile, DeleteFile
+from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
+from forklake.model.snapshots import Author, Head
+from forklake.store.backend import Database
+from forklake.store.cache import StateCache
+from forklake.store.files import FileReader
+from forklake.store.read import catalog_named
+from forklake.store.rows import RowKey
+from forklake.store.states import FileState, file_states
+
+ATTEMPTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTable:
+    """What a merge does to one table."""
+
+    name: str
+    files_added: int
+    files_retired: int
+    rows_added: int
+    """In files that come; rows of updates are among them."""
+    rows_removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """What a merge did, or with `dry_run` would do."""
+
+    source: str
+    into: str
+    source_snapshot: SnapshotId
+    """Up to which the source was merged."""
+    base_snapshot: SnapshotId
+    """The last state that both had in common."""
+    snapshot: SnapshotId | None
+    """The commit of the target; None if there was nothing to merge, or nothing was to be written."""
+    changes: tuple[Change, ...] = ()
+    tables: tuple[MergedTable, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    """What stands in the way; only a dry run returns any."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A merge that was worked out."""
+
+    ours: Side
+    base: MergeBase
+    net: Net
+    draft: Draft
+    plan: Plan
+    conflicts: list[Conflict]
+
+
+class Merging:
+    """Merges one catalog into another, with what a lake has at hand for that."""
+
+    def __init__(self, database: Database, states: StateCache, figures: KnownFigures) -> None:
+        """Do nothing yet."""
+        self._database = database
+        self._states = states
+        self._figures = figures
+
+    def merge(self, source: str, into: str, author: Author, *, dry_run: bool) -> MergeResult:
+        """Merge, or say what would happen; raise `MergeConflict` if it cannot be done."""
+        if source == into:
+            raise InvalidArgument(f'"{source}" cannot be merged into itself')
+        for _ in range(ATTEMPTS):
+            found = self.prepare(source, into)
+            if dry_run or not found.plan.changes:
+                return _result(source, into, found, None)
+            if found.conflicts:
+                raise _refusal(source, into, found)
+            try:
+                published = publish(
+                    self._database, found.plan, found.draft.head, author, figures=self._figures
+                )
+            except CommitConflict:
+                # Somebody committed to the target meanwhile: what stands in the way shows the next time.
+                continue
+            return _result(source, into, found, published.head.snapshot_id)
+        raise StoreBusy(f'"{into}" changed {ATTEMPTS} times while "{source}" was merged: try again')
+
+    def prepare(self, source: str, into: str) -> _Prepared:
+        """Work out what a merge would write, and what stands in its way."""
+        _, _, ours_head = catalog_named(self._database, source)
+        _, _, theirs_head = catalog_named(self._database, into)
+        base = self.base(source, ours_head, into, theirs_head)
+        ours, theirs = Side(self._states.get(ours_head)), Side(self._states.get(theirs_head))
+        ours.head, theirs.head = ours_head, theirs_head
+        seen_by = ours_head if base.seen_by == "source" else theirs_head
+        known = Side.at(self._database, seen_by, base.snapshot)
+        net = net_changes(self._database, ours, known, base.since)
+        builder = _Builder(self._database, ours, known, theirs, net)
+        plan = builder.plan(base)
+        met = [
+            (snapshot, change)
+            for snapshot, change in commits(self._database, theirs, base.known, theirs_head.snapshot_id)
+            if snapshot not in base.known_merges
+        ]
+        found = [*conflicts(met, plan.changes), *builder.diverging]
+        return _Prepared(ours, base, net, builder.draft, plan, self._told(found, net, builder))
+
+    def base(self, source: str, ours: Head, into: str, theirs: Head) -> MergeBase:
+        """What two catalogs have in common."""
+        found = merge_base(self._ancestry(ours.catalog_id), self._ancestry(theirs.catalog_id))
+        if found is None:
+            raise InvalidArgument(
+                f'"{source}" and "{into}" have no ancestor in common: only forks and their parents are merged'
+            )
+        return found
+
+    def _ancestry(self, catalog: CatalogId) -> Ancestry:
+        lineage = self._database.rows("lineage", catalog=catalog)
+        merges = self._database.rows("merges_into", catalog=catalog)
+        return Ancestry(
+            {source: bound if copied is None else copied for source, bound, _, copied in lineage},
+            tuple(Merge(*row) for row in merges),
+        )
+
+    def _told(self, found: Sequence[Conflict], net: Net, builder: _Builder) -> list[Conflict]:
+        """Conflicts with the names of files, and the commits of both sides."""
+        return [
+            replace(
+                conflict,
+                ours_snapshot=net.last.get(conflict.ours.object_id),
+                files=tuple(builder.paths(conflict.ours.files & conflict.theirs.files)),
+            )
+            for conflict in dict.fromkeys(found)
+        ]
+
+
+class _Builder:
+    """Puts the net changes of the source on top of the target."""
+
+    def __init__(self, database: Database, ours: Side, base: Side, theirs: Side, net: Net) -> None:
+        self._database = database
+        self._ours = ours
+        self._base = base
+        self._theirs = theirs
+        self._net = net
+        self.draft = Draft(theirs.state, theirs.head)
+        self.diverging: list[Conflict] = []
+        numbers = [
+            state.file.id
+            for files in net.files
+            for state in (*files.added, *files.retired, *(now for _, now in files.holed))
+        ]
+        self._held = file_states(database, theirs.head.catalog_id, theirs.head.snapshot_id, numbers)
+
+    def plan(self, base: MergeBase) -> Plan:
+        """What the commit has to write."""
+        self._adopt_objects()
+        self._adopt_tags()
+        for layout in self._net.layouts:
+            theirs = self._theirs.layout(layout.table) if self._theirs.table(layout.table) else (None, None)
+            if theirs != layout.ours:
+                if theirs != layout.base:
+                    self._diverge(Change(Verb.ALTER_TABLE, layout.table))
+                self.draft.adopt_layout(layout.table, *layout.ours)
+        writes = tuple(found for files in self._net.files for found in self._writes(files))
+        plan = self.draft.plan(writes)
+        if not plan.changes:
+            return plan
+        merged = Merged(
+            self._ours.head.catalog_id,
+            self._ours.head.snapshot_id,
+            base.since,
+            tuple(sorted(table for table in self._net.reshaped if self._ours.table(table) is not None)),
+        )
+        return replace(plan, changes=(*plan.changes, *self._more_changes(plan, merged)), merged=merged)
+
+    def _more_changes(self, plan: Plan, merged: Merged) -> Iterator[Change]:
+        """That it is a merge; and tables whose columns took numbers on the way, however they look now."""
+        said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
+        for number in merged.reshaped:
+            table = self._ours.table(number)
+            if number not in said and table is not None and not same(table, self._base.table(number)):
+                # The target has the same definition already.
+                continue
+            if number not in said and table is not None:
+                yield Change(Verb.ALTER_TABLE, number, table.schema_id, name=table.name)
+        yield Change(Verb.MERGE_CATALOG, merged.source)
+
+    def _adopt_objects(self) -> None:
+        for entry in self._net.objects:
+            number = (entry.ours or entry.base).id  # pyright: ignore[reportOptionalMemberAccess]
+            theirs = self._theirs.find(entry.kind, number)
+            if same(theirs, entry.ours):
+                continue
+            if not same(theirs, entry.base):
+                known = theirs or entry.ours or entry.base
+                self._diverge(Change(_ALTERS[entry.kind], number, name=known.name if known else None))
+            self.draft.adopt(theirs, entry.ours)
+
+    def _adopt_tags(self) -> None:
+        for tag in self._net.tags:
+            there = self._theirs.find(tag.kind, tag.owner.id) is not None
+            theirs = self._theirs.tags(tag.kind, tag.owner.id) if there else {}
+            value = theirs.get((tag.column, tag.key))
+            if value == tag.ours:
+                continue
+            if value != tag.base:
+                column = "" if tag.column is None else tag.column
+                detail = f"{column}:{tag.key}"
+                self._diverge(Change(_TAGS[tag.kind], tag.owner.id, name=tag.owner.name, detail=detail))
+            self.draft.set_tag(tag.owner, tag.column, tag.key, tag.ours)
+
+    def _writes(self, net: NetFiles) -> Iterator[TableWrites]:
+        table = self._ours.table(net.table)
+        if table is None:
+            return
+        ended: dict[RowKey, Origin] = {}
+        touched: list[DataFileId] = []
+        deletes: list[DeleteFileId] = []
+        positions: list[tuple[DataFileId, int]] = []
+        removed = removed_bytes = 0
+        for state in net.retired:
+            held = self._untouched(state, None, table)
+            if held is not None:
+                ended |= _ends(held.file)
+                touched.append(held.file.id)
+                removed += held.live_rows
+                removed_bytes += held.file.file_size_bytes
+        for before, now in net.holed:
+            held = self._untouched(before, now, table)
+            if held is None:
+                continue
+            touched.append(held.file.id)
+            removed += now.deleted_count - before.deleted_count
+            if now.file.deletes is not None and now.deletes[0] != before.deletes[0]:
+                deletes.append(now.file.deletes.id)
+                if held.file.deletes is not None:
+                    ended[RowKey("delete_file", held.file.deletes.id)] = _origin(held.file.deletes)
+                positions += [(held.file.id, place) for place in sorted(now.positions)]
+            else:
+                positions += [(held.file.id, place) for place in sorted(now.positions - before.positions)]
+        added = [state for state in net.added if self._is_new(state, table)]
+        for state in added:
+            deletes += [] if state.file.deletes is None else [state.file.deletes.id]
+            positions += [(state.file.id, place) for place in sorted(state.positions)]
+        if not (added or touched):
+            return
+        inherited = not table.path.startswith(self.draft.head.data_path)
+        yield TableWrites(
+            net.table,
+            ended=ended,
+            touched=frozenset(touched),
+            removed=removed,
+            removed_bytes=removed_bytes,
+            is_inherited=inherited and not self.draft.has_figures(table),
+            adopted=self._adopted(table, added, deletes, positions),
+        )
+
+    def _untouched(self, before: FileState, now: FileState | None, table: Table) -> FileState | None:
+        """A file of both as the target has it, if it is as it was; None if nothing is left to do."""
+        held = self._held.get(before.file.id)
+        is_gone = held is None or not held.is_live
+        if (now is None and is_gone) or (
+            now is not None and held is not None and held.is_live and held.deletes == now.deletes
+        ):
+            return None
+        if held is None or is_gone or held.deletes != before.deletes:
+            self._diverge_on(before.file, table)
+            return None
+        return held
+
+    def _is_new(self, state: FileState, table: Table) -> bool:
+        """Whether the target never had a file. It may have it from a third catalog, and may have lost it."""
+        held = self._held.get(state.file.id)
+        if held is not None and held.is_live and held.deletes != state.deletes:
+            self._diverge_on(state.file, table)
+        return held is None
+
+    def _adopted(
+        self,
+        table: Table,
+        added: Sequence[FileState],
+        deletes: Sequence[DeleteFileId],
+        positions: Sequence[tuple[DataFileId, int]],
+    ) -> AdoptedFiles:
+        reader = FileReader(self._database, self._ours.head.catalog_id, table.id, self._ours.head.snapshot_id)
+        wanted = [column.id for column in table.walk()]
+        found = reader.stats([state.file for state in added], wanted) if added else {}
+        files = {state.file.id for state in added}
+        stats = tuple(entry for file in files for entry in found.get(file, {}).values())
+        mappings = {state.file.mapping_id for state in added if state.file.mapping_id is not None}
+        if mappings:
+            known = FileReader(
+                self._database, self._theirs.head.catalog_id, table.id, self._theirs.head.snapshot_id
+            )
+            mappings -= known.mappings().keys()
+        return AdoptedFiles(
+            tuple(state.file.id for state in added),
+            tuple(deletes),
+            tuple(positions),
+            tuple(sorted(mappings)),
+            sum(state.live_rows for state in added),
+            sum(state.file.file_size_bytes for state in added),
+            stats,
+            tuple(_defaults(table, found, files)),
+        )
+
+    def _diverge_on(self, file: DataFile, table: Table) -> None:
+        self._diverge(
+            Change(Verb.DELETE, table.id, table.schema_id, name=table.name, files=frozenset({file.id}))
+        )
+
+    def _diverge(self, change: Change) -> None:
+        """Both sides changed it, on ways that their commits do not tell."""
+        reason = "both changed it since they were last alike"
+        self.diverging.append(Conflict(reason, change, change, self._theirs.head.snapshot_id))
+
+    def paths(self, files: frozenset[int]) -> list[str]:
+        """The names of data files."""
+        if not files:
+            return []
+        head = self._theirs.head
+        found = file_states(self._database, head.catalog_id, head.snapshot_id, files)
+        return [state.file.path or f"inlined rows {state.file.id}" for state in found.values()]
+
+
+_ALTERS = {
+    "schema": Verb.RENAME_SCHEMA,
+    "table": Verb.ALTER_TABLE,
+    "view": Verb.ALTER_VIEW,
+    "macro": Verb.RENAME_MACRO,
+}
+_TAGS = {
+    "schema": Verb.TAG_SCHEMA,
+    "table": Verb.TAG_TABLE,
+    "view": Verb.TAG_VIEW,
+    "macro": Verb.TAG_MACRO,
+}
+_DEFINES = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)
+
+
+def _defaults(
+    table: Table, found: Mapping[DataFileId, Mapping[ColumnId, ColumnStats]], files: set[DataFileId]
+) -> Iterator[ColumnStats]:
+    """What holds for files that lack a column with a default."""
+    for column in table.columns:
+        if column.initial_default is not None and any(column.id not in found.get(f, {}) for f in files):
+            yield summary_of_default(column, 1)
+
+
+def _ends(file: DataFile) -> dict[RowKey, Origin]:
+    ended = {RowKey("data_file", file.id): _origin(file)}
+    if file.deletes is not None:
+        ended[RowKey("delete_file", file.deletes.id)] = _origin(file.deletes)
+    return ended
+
+
+def _origin(file: DataFile | DeleteFile) -> Origin:
+    return Origin(file.source, file.begin)
+
+
+def _result(source: str, into: str, found: _Prepared, snapshot: SnapshotId | None) -> MergeResult:
+    return MergeResult(
+        source,
+        into,
+        found.ours.head.snapshot_id,
+        found.base.snapshot,
+        snapshot,
+        found.plan.changes,
+        tuple(_tables(found)),
+        tuple(found.conflicts),
+    )
+
+
+def _tables(found: _Prepared) -> Iterator[MergedTable]:
+    written = {writes.table_id: writes for writes in found.plan.rows}
+    for files in found.net.files:
+        writes = written.get(TableId(files.table))
+        table = found.ours.table(files.table)
+        if writes is not None and table is not None:
+            retired = sum(key.entity == "data_file" for key in writes.ended)
+            yield MergedTable(
+                found.ours.name_of(table),
+                len(writes.adopted.files),
+                retired,
+                writes.adopted.rows,
+                writes.removed,
+            )
+
+
+def _refusal(source: str, into: str, found: _Prepared) -> MergeConflict:
+    shown = "; ".join(str(conflict) for conflict in found.conflicts[:3])
+    more = f" and {len(found.conflicts) - 3} more" if len(found.conflicts) > 3 else ""
+    return MergeConflict(
+        f'"{source}" cannot be merged into "{into}": there, {shown}{more}. '
+        f'Merge "{into}" into "{source}" first, or undo one of the two',
+        found.conflicts,
+    )
