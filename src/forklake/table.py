@@ -15,7 +15,7 @@ from forklake.facts import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.model import columns
 from forklake.model.arrow import TypeSource, to_arrow, type_of
 from forklake.model.columns import ColumnPath, Columns
-from forklake.model.ddl import ColumnSpec
+from forklake.model.ddl import ColumnSpec, DefaultSource, default_text
 from forklake.model.entities import Column
 from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
@@ -86,7 +86,7 @@ class Table(RowVerbs):
         name: ColumnPath,
         type: TypeSource,
         *,
-        default: str | None = None,
+        default: DefaultSource = None,
         nullable: bool = True,
     ) -> None:
         """Add a column, or a field of a struct (`"address.zip"`). Rows that exist get the default too."""
@@ -112,9 +112,10 @@ class Table(RowVerbs):
         wanted = type_of(type)
         self._change(lambda known: columns.alter_type(known, name, wanted))
 
-    def set_default(self, name: ColumnPath, expression: str) -> None:
+    def set_default(self, name: ColumnPath, expression: DefaultSource) -> None:
         """Change what inserts put into a column they do not name: a literal, or an expression as `now()`."""
-        self._change(lambda known: columns.set_default(known, name, expression))
+        default = default_text(expression)
+        self._change(lambda known: columns.set_default(known, name, default))
 
     def drop_default(self, name: ColumnPath) -> None:
         """Let inserts put NULL into a column that they do not name."""

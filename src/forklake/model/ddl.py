@@ -25,7 +25,6 @@ from forklake.model.arrow import TypeSource, from_arrow_field, type_of
 from forklake.model.names import check_name
 from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, SqlReader, parse, to_sql
 
-
 DefaultSource = str | float | Number | None
 """SQL text such as `"'new'"` or `"now()"`, or a number or truth value of Python."""
 
@@ -96,7 +95,7 @@ ColumnSource = (
 
 
 def columns_of(source: ColumnSource) -> tuple[ColumnSpec, ...]:
-    """Read column definitions: DDL, an Arrow schema, types by name, or a list of specs or (name, type) pairs."""
+    """Read column definitions: DDL, an Arrow schema, types by name, or a list of specs or pairs."""
     match source:
         case str():
             columns = _from_ddl(source)
