@@ -126,4 +126,5 @@ def stage(draft: Draft, table: Table, found: Iterable[Existing]) -> int:
                 staged.mappings[mappings[key]] = Mapping(mappings[key], existing.names)
             mapping_id = mappings[key]
         staged.add_file(existing.written, mapping_id=mapping_id)
+        staged.imported.add(existing.written.path)
     return sum(existing.written.record_count for existing in files)

@@ -263,6 +263,7 @@ class RowVerbs:
                 pass
             deleted = draft.staged(table).delete(places.found(twice="allowed"))
         arrived.stage(draft, table)
+        draft.staged(table).looked |= bool(arrived.count)
         return RowsMerged(updated, deleted, arrived.count)
 
     def _taken_in(self, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from forklake.errors import CommitConflict
-from forklake.model.changes import Change, Conflict, Verb
+from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId
 
 CREATES = frozenset({Verb.CREATE_SCHEMA, Verb.CREATE_TABLE, Verb.CREATE_VIEW, Verb.CREATE_MACRO})
@@ -23,6 +23,7 @@ ALTERS = RENAMES | RESHAPES
 TAGS = frozenset({Verb.TAG_SCHEMA, Verb.TAG_TABLE, Verb.TAG_COLUMN, Verb.TAG_VIEW, Verb.TAG_MACRO})
 COLUMN_TAGS = frozenset({Verb.TAG_COLUMN})
 DML = frozenset({Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
+INSERTS = frozenset({Verb.INSERT})
 RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 CATALOG_VERBS = frozenset(verb for verb in Verb if verb.endswith("_catalog"))
 ENTERS = (CREATES | RENAMES) - {Verb.CREATE_SCHEMA, Verb.RENAME_SCHEMA}
@@ -48,6 +49,17 @@ def same_name(theirs: Change, ours: Change) -> bool:
 def same_file(theirs: Change, ours: Change) -> bool:
     """Both took rows from the same data file."""
     return theirs.object_id == ours.object_id and not theirs.files.isdisjoint(ours.files)
+
+
+def same_path(theirs: Change, ours: Change) -> bool:
+    """Both made the same file part of the same table."""
+    return theirs.object_id == ours.object_id and not theirs.paths.isdisjoint(ours.paths)
+
+
+def ours_looked(theirs: Change, ours: Change) -> bool:
+    """Ours adds rows to a table because there were none with their keys, and theirs has added some."""
+    met = theirs.object_id == ours.object_id and ours.detail == UNLESS_THERE
+    return met and theirs.detail != REWRITTEN
 
 
 def same_tag(theirs: Change, ours: Change) -> bool:
@@ -85,11 +97,13 @@ RULES: tuple[Rule, ...] = (
     Rule("rows were written for the old definition", RESHAPES, DML, same_object),
     Rule(
         "rows were written that may hold NULL",
-        frozenset({Verb.INSERT}),
+        INSERTS,
         frozenset({Verb.REQUIRE_COLUMN}),
         same_object,
     ),
     Rule("both take rows from one data file", RETIRES, RETIRES, same_file),
+    Rule("both import one file", INSERTS, INSERTS, same_path),
+    Rule("rows were added that ours has not looked at", INSERTS, INSERTS, ours_looked),
     Rule("both set the same tag", TAGS, TAGS, same_tag),
     Rule("its columns were altered", RESHAPES, COLUMN_TAGS, same_object),
     Rule("a comment was set on its columns", COLUMN_TAGS, RESHAPES, same_object),

@@ -84,6 +84,9 @@ class TableWrites:
     is_inherited: bool = False
     """Whether the catalog has the table from an ancestor and has never written to it."""
     is_flush: bool = False
+    imported: frozenset[str] = frozenset()
+    looked: bool = False
+    """Whether it matters that nobody else adds rows."""
     adopted: AdoptedFiles = AdoptedFiles()
 
     @property
@@ -96,6 +99,13 @@ class TableWrites:
         """Whether rows were added, and not only moved."""
         written = any(file.newest_row is None for file in self.files)
         return self.inlined is not None or written or bool(self.adopted.files)
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether there are rows among them that were not there before, with other values."""
+        written = any(file.newest_row is None and not file.written.has_row_ids for file in self.files)
+        inlined = self.inlined is not None and not self.inlined.has_row_ids
+        return inlined or written or bool(self.adopted.files)
 
 
 def settle(
@@ -141,6 +151,8 @@ def settle(
         sum(file.file_size_bytes for file in staged.retired.values()),
         is_inherited,
         any(file.inlined for file in staged.retired.values()),
+        frozenset(staged.imported),
+        staged.looked,
     )
 
 

@@ -69,6 +69,10 @@ class StagedRows:
     mappings: dict[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
     removed: int = 0
     """How many rows of the base were taken away."""
+    imported: set[str] = field(default_factory=set[str])
+    """Paths of files that existed before: a table has each of them once."""
+    looked: bool = False
+    """Whether rows were added because none with their keys was there."""
     last_id: int = BUFFER
 
     def new_id(self) -> int:

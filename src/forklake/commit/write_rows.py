@@ -9,7 +9,7 @@ from typing import Any
 from forklake.commit.figures import Figures, KnownFigures, read_figures, widened, write_figures
 from forklake.commit.settle import InlinedRows, TableWrites
 from forklake.commit.staged import AddedFile
-from forklake.model.changes import Change, Verb
+from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.names import is_absolute
@@ -45,7 +45,8 @@ def changes_of_rows(
             verb = Verb.FLUSH if table.is_flush else Verb.COMPACT
             yield Change(verb, table.table_id, files=frozenset(table.moved), **about)
         if table.inserts:
-            yield Change(Verb.INSERT, table.table_id, **about)
+            detail = UNLESS_THERE if table.looked else None if table.adds_rows else REWRITTEN
+            yield Change(Verb.INSERT, table.table_id, detail=detail, paths=table.imported, **about)
         if table.touched:
             yield Change(Verb.DELETE, table.table_id, files=frozenset(table.touched), **about)
 

@@ -47,6 +47,12 @@ class Verb(StrEnum):
     FLUSH = "flush"
 
 
+UNLESS_THERE = "unless there"
+"""The detail of an insert of rows whose keys were looked for first."""
+REWRITTEN = "rewritten"
+"""The detail of an insert of rows that were there before, with other values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One verb on one object, with what another commit would have to touch to collide with it."""
@@ -58,9 +64,11 @@ class Change:
     name: str | None = None
     """The name that the object has after the change, which is the name it claims if it is new or renamed."""
     detail: str | None = None
-    """The key of a tag, with its column; the kind of a macro."""
+    """The key of a tag, with its column; the kind of a macro; what an insert depends on."""
     files: frozenset[int] = frozenset()
     """Data files whose rows a delete, compaction or flush touched."""
+    paths: frozenset[str] = frozenset()
+    """Files that existed before and became part of a table."""
 
     def renumbered(self, ids: Callable[[int], int]) -> Change:
         """The same change after provisional ids were replaced by those the commit was given."""
@@ -172,6 +180,7 @@ def _to_json(change: Change) -> dict[str, Any]:
         "name": change.name,
         "detail": change.detail,
         "files": sorted(change.files) or None,
+        "paths": sorted(change.paths) or None,
     }
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -187,6 +196,7 @@ def from_footprint(text: str) -> tuple[Change, ...]:
             name=entry.get("name"),
             detail=entry.get("detail"),
             files=frozenset(entry.get("files", ())),
+            paths=frozenset(entry.get("paths", ())),
         )
         for entry in json.loads(text)
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import forklake
@@ -246,3 +248,28 @@ def test_many_writers_append_at_once(
     assert len(rows) == table.count() == 4 * (5 + MANY)
     assert [row[0] for row in rows] == list(range(len(rows)))
     assert len({row[1] for row in rows}) == len(rows)
+
+
+def test_a_file_becomes_part_of_a_table_once_whoever_imports_it(
+    catalog: forklake.Catalog, table: forklake.Table, tmp_path: Path
+) -> None:
+    path = tmp_path / "one.parquet"
+    pq.write_table(numbered(1, 2), path)
+    with pytest.raises(CommitConflict, match="both import one file"), catalog.transaction() as late:
+        late.table("t").add_files(path, mapping="by_name")
+        with catalog.transaction() as early:
+            early.table("t").add_files(path, mapping="by_name")
+    assert ids(table) == [1, 2]
+
+
+def test_a_key_that_two_merges_bring_at_once_comes_once(
+    catalog: forklake.Catalog, table: forklake.Table
+) -> None:
+    with pytest.raises(CommitConflict, match="not looked at"), catalog.transaction() as late:
+        late.table("t").merge(numbered(1, v="late"), "id")
+        table.merge(numbered(1, v="early"), "id")
+    assert [row[1:] for row in content(table)] == [(1, "early")]
+    # An append that came first is no reason to refuse a merge outside a transaction: it is made again.
+    table.append(numbered(7))
+    assert table.merge(numbered(7, v="seen"), "id").updated == 1
+    assert [row[1:] for row in content(table)] == [(1, "early"), (7, "seen")]
