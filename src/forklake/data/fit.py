@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyarrow import types as kind
 
+from forklake.data import wkb
 from forklake.data.jsontext import first_invalid
 from forklake.data.schema import Geometry, file_type
 from forklake.errors import InvalidData
@@ -54,6 +55,9 @@ def _unwrapped(array: pa.Array) -> pa.Array:
             array = pc.run_end_decode(array)
         elif isinstance(array.type, pa.BaseExtensionType) and not _is_named(array.type):
             array = array.cast(pa.bool_()) if array.type.extension_name == "arrow.bool8" else array.storage
+        elif kind.is_string_view(array.type) or kind.is_binary_view(array.type):
+            # Kernels do not know views; a batch is never too large for what they know.
+            array = array.cast(pa.string() if kind.is_string_view(array.type) else pa.binary())
         else:
             return array
 
@@ -201,7 +205,12 @@ def _from_hex(digits: pa.Array) -> pa.Array:
 
 
 def _to_geometry(array: pa.Array, column: Column, where: str) -> pa.Array:
-    return pa.ExtensionArray.from_storage(Geometry(), array.cast(pa.binary()))
+    plain = array.cast(pa.binary())
+    bad = wkb.first_invalid(plain)
+    if bad is not None:
+        shown = plain[bad[0]].as_py()[:40].hex()
+        raise misfit(where, column, f"0x{shown} is not WKB that DuckDB reads: {bad[1]}")
+    return pa.ExtensionArray.from_storage(Geometry(), plain)
 
 
 def _to_list(array: pa.Array, column: Column, where: str) -> pa.Array:
