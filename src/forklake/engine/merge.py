@@ -72,9 +72,10 @@ def unmatched_rows(
 
 
 def bounds_of(engine: Engine, join: Join, key: Column) -> tuple[str, str] | None:
-    """The lowest and highest key of the source, as SQL literals; None if there is none."""
+    """The lowest and highest key of the source, as SQL literals; None if there are none."""
     column = quoted(join.names[key.name])
     sql = f"SELECT min({column})::VARCHAR AS low, max({column})::VARCHAR AS high FROM {_TABLE}"
     found = engine.table(sql, {_TABLE: join.rows})
     low, high = found.column("low")[0].as_py(), found.column("high")[0].as_py()
-    return None if low is None else (text(low), text(high))
+    # SQL has no way to write NUL inside of a text.
+    return None if low is None or "\0" in low + high else (text(low), text(high))

@@ -189,3 +189,12 @@ def test_a_merge_into_many_files_reads_those_that_may_match(table: forklake.Tabl
     assert table.merge(numbered(1001, 2000, v="m"), "id") == RowsMerged(1, 0, 1)
     Path(f"{lake.data_path}away").rename(Path(lake.data_path, first))
     assert ids(table, "v = 'm'") == [1001, 2000]
+
+
+@pytest.mark.parametrize("keys", [["a\0"], ["a\0", "b"], ["a", "b\0c"], ["\0", "z\0"]])
+def test_a_merge_takes_keys_that_no_literal_can_be(table: forklake.Table, keys: list[str]) -> None:
+    table.append(pa.table({"id": range(len(keys)), "v": keys}))
+    table.append(many(1000, v="m"))
+    source = pa.table({"id": [100 + at for at in range(len(keys) + 1)], "v": [*keys, "new"]})
+    assert table.merge(source, "v") == RowsMerged(len(keys), 0, 1)
+    assert ids(table, "id < 1000") == [100 + at for at in range(len(keys) + 1)]
