@@ -16,6 +16,7 @@ from forklake.data.values import array_of
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.arrow import to_arrow
 from forklake.model.entities import Column
+from forklake.model.intervals import read_interval
 from forklake.model.types import DataType
 
 Evaluate = Callable[[str, DataType, int], pa.Array]
@@ -70,6 +71,11 @@ def _blob(text: str) -> bytes:
     return _ESCAPE.sub(lambda code: chr(int(code[1], 16)), text).encode("latin-1")
 
 
+def _interval(text: str) -> pa.MonthDayNano:
+    months, days, micros = read_interval(text)
+    return pa.MonthDayNano([months, days, micros * 1000])
+
+
 _READ: dict[str, Callable[[str], object]] = {
     "boolean": lambda text: text == "true",
     **{f"{sign}int{bits}": int for sign in ("", "u") for bits in (8, 16, 32, 64, 128)},
@@ -79,4 +85,5 @@ _READ: dict[str, Callable[[str], object]] = {
     "time": time.fromisoformat,
     "timetz": time.fromisoformat,
     "blob": _blob,
+    "interval": _interval,
 }

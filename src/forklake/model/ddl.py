@@ -22,6 +22,7 @@ from sqlglot.errors import SqlglotError
 
 from forklake.errors import DuplicateColumn, ForklakeError, InvalidSchemaChange, UnknownType
 from forklake.model.arrow import TypeSource, from_arrow_field, type_of
+from forklake.model.intervals import read_interval
 from forklake.model.names import check_name
 from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, SqlReader, parse, to_sql
 
@@ -400,11 +401,6 @@ _TRUTH = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "fals
 _NOT_FINITE = {"nan": "nan", "inf": "inf", "infinity": "inf", "-inf": "-inf", "-infinity": "-inf"}
 _FRACTION = re.compile(r"\.(?=\d)(\d*?)0*(?!\d)", re.ASCII)
 _CLOCK_AND_ZONE = re.compile(r"(.*\d)([+-](?:0\d|1[0-5])(?::[0-5]\d)?)", re.ASCII)
-_UNITS = "microsecond|millisecond|second|minute|hour|day|week|month|quarter|year|decade|century|millennium"
-_INTERVAL = re.compile(
-    rf"(?=.)(?:[+-]?\d{{1,9}} +(?:{_UNITS})s? *)*(?:[+-]?\d{{1,9}}:[0-5]\d(?::[0-5]\d(?:\.\d{{1,6}})?)?)?",
-    re.ASCII | re.IGNORECASE,
-)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _BLOB = re.compile(r"(?:[ -\[\]-~]|\\x[0-9A-Fa-f]{2})*", re.ASCII)
 
@@ -495,6 +491,11 @@ def _matching(pattern: re.Pattern[str], form: str, text: str) -> str:
     return text
 
 
+def _interval(text: str) -> str:
+    read_interval(text)
+    return text
+
+
 def _uuid(text: str) -> str:
     return _matching(_UUID, "00000000-0000-0000-0000-000000000000", text).lower()
 
@@ -520,7 +521,7 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
     "timestamp_ns": partial(_moment, pa.timestamp("ns"), f"{_STAMP}.123456789, between 1678 and 2261"),
     # What a moment without a zone means would depend on who reads it.
     "timestamptz": partial(_moment, pa.timestamp("us", "UTC"), f"{_STAMP}+00, with its zone"),
-    "interval": partial(_matching, _INTERVAL, "1 year 2 months 3 days 04:05:06"),
+    "interval": _interval,
     "varchar": str,
     "blob": partial(_matching, _BLOB, r"printable ASCII, and any other byte as \xAB"),
     "json": _json,
