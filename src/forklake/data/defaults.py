@@ -54,6 +54,13 @@ def initial_of(column: Column, rows: int) -> pa.Array:
     return _repeated(_constant(column.initial_default, column), rows)
 
 
+def initial_text(column: Column) -> str | None:
+    """The same as text that reads alike wherever it is cast: a TIMETZ is its time in UTC, as in files."""
+    if column.initial_default is None or column.type != "timetz":
+        return column.initial_default
+    return f"{_constant(column.initial_default, column)[0]}+00"
+
+
 def _repeated(one: pa.Array, rows: int) -> pa.Array:
     return one.take(pa.repeat(pa.scalar(0, pa.int32()), rows))
 

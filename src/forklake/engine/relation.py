@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from forklake.data.defaults import initial_text
 from forklake.data.deletes import positions_of
 from forklake.data.hive import hive_values
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
@@ -201,7 +202,7 @@ def _schema(group: _Group, wanted: Wanted) -> str:
     if group.by_name:
         return ""
     entries = [
-        _entry(shape.column.id, to_sql(shape.type()), shape.column.initial_default) for shape in group.shapes
+        _entry(shape.column.id, to_sql(shape.type()), initial_text(shape.column)) for shape in group.shapes
     ]
     # Some column has to be named, even if only the places of rows are asked for.
     if wanted.row_id or not entries:
@@ -225,7 +226,8 @@ def _column(shape: Shape, group: _Group) -> str:
     if column.id in group.partition_columns:
         return f"CAST(a.c{column.id} AS {type}) AS {quoted(column.name)}"
     if shape.name is None:
-        value = "NULL" if column.initial_default is None else text(column.initial_default)
+        initial = initial_text(column)
+        value = "NULL" if initial is None else text(initial)
         return f"CAST({value} AS {type}) AS {quoted(column.name)}"
     found = f"CAST({reshaped(f'f.{quoted(shape.name)}', shape)} AS {type})"
     return f"{unbounded(found, column.data_type)} AS {quoted(column.name)}"

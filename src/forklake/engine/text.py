@@ -40,7 +40,7 @@ def shown_as(type: DataType) -> DataType:
 def shown(expression: str, type: DataType) -> str:
     """An expression as a result shows it."""
     target = shown_as(type)
-    return expression if target == type else f"CAST({_as_wkb(expression, type)} AS {to_sql(target)})"
+    return expression if target == type else f"CAST({_plain(expression, type)} AS {to_sql(target)})"
 
 
 def computed(expression: str, type: DataType) -> str:
@@ -85,39 +85,42 @@ def _has_float(type: DataType) -> bool:
             return type in (Scalar("float32"), Scalar("float64"))
 
 
-def _has_geometry(type: DataType) -> bool:
+def _has_special(type: DataType) -> bool:
     match type:
         case List(element):
-            return _has_geometry(element)
+            return _has_special(element)
         case Map(key, value):
-            return _has_geometry(key) or _has_geometry(value)
+            return _has_special(key) or _has_special(value)
         case Struct(fields):
-            return any(_has_geometry(field) for _, field in fields)
+            return any(_has_special(field) for _, field in fields)
         case _:
-            return type == Scalar("geometry")
+            return type in (Scalar("geometry"), Scalar("timetz"))
 
 
-def _as_wkb(expression: str, type: DataType, depth: int = 0) -> str:
-    """An expression with bytes instead of geometries, which DuckDB does not cast."""
-    if not _has_geometry(type):
+def _plain(expression: str, type: DataType, depth: int = 0) -> str:
+    """An expression with bytes instead of geometries, which DuckDB does not cast, and with times in UTC."""
+    if not _has_special(type):
         return expression
     variable = f"x{depth}"
     match type:
         case List(element):
-            inner = _as_wkb(variable, element, depth + 1)
+            inner = _plain(variable, element, depth + 1)
             return f"list_transform({expression}, lambda {variable}: {inner})"
         case Map(key, value):
-            first = _as_wkb(f"{variable}.key", key, depth + 1)
-            second = _as_wkb(f"{variable}.value", value, depth + 1)
+            first = _plain(f"{variable}.key", key, depth + 1)
+            second = _plain(f"{variable}.value", value, depth + 1)
             return _mapped(expression, variable, first, second)
         case Struct(fields):
             return _packed(
                 expression,
                 (
-                    (name, _as_wkb(f"struct_extract({expression}, {text(name)})", field, depth))
+                    (name, _plain(f"struct_extract({expression}, {text(name)})", field, depth))
                     for name, field in fields
                 ),
             )
+        case Scalar("timetz"):
+            # A cast would keep the clock and drop the zone.
+            return f"CAST(timezone(INTERVAL '0 hours', {expression}) AS TIME)"
         case _:
             return f"st_aswkb({expression})"
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import time, timedelta, timezone
+
 import pyarrow as pa
 import pytest
 
 import forklake
 from forklake.errors import InvalidSchemaChange
 from tests.contract.rows.shown import MANY
+
+AHEAD = timezone(timedelta(hours=5, minutes=30))
 
 
 @pytest.fixture
@@ -58,3 +62,28 @@ def test_an_interval_is_a_default(
 def test_an_interval_that_nobody_could_read_is_no_default(table: forklake.Table, default: str) -> None:
     with pytest.raises(InvalidSchemaChange, match="does not fit INTERVAL"):
         table.add_column("x", "INTERVAL", default=default)
+
+
+def test_a_time_with_a_zone_is_the_same_moment_wherever_rows_are(
+    catalog: forklake.Catalog, everywhere: forklake.Table
+) -> None:
+    everywhere.add_column("x", "TIMETZ", default="'01:02:03+05:30'")
+    everywhere.append([{"id": 1001}, {"id": 1002, "x": time(1, 2, 3, tzinfo=AHEAD)}])
+    everywhere.append(pa.table({"id": range(2000, 2000 + MANY)}))
+    everywhere.set_default("x", "coalesce('01:02:03+05:30'::TIMETZ, NULL)")
+    everywhere.append([{"id": 1003}])
+    assert everywhere.update({"x": "'01:02:03+05:30'::TIMETZ"}, "id IN (4, 1000)") == 2
+    assert values(everywhere) == [time(19, 32, 3)]
+    assert everywhere.scan("x = '19:32:03+00'::TIMETZ").count() == everywhere.count()
+    assert everywhere.scan().min("x") == everywhere.scan().max("x") == time(19, 32, 3)
+    catalog.flush_inlined()
+    assert values(everywhere) == [time(19, 32, 3)]
+
+
+def test_times_with_zones_inside_of_other_values_are_moments_too(catalog: forklake.Catalog) -> None:
+    table = catalog.create_table("t", "id INT, s STRUCT(a TIMETZ), l TIMETZ[], m MAP(INT, TIMETZ)")
+    table.append([{"id": 1}])
+    moment = "'01:02:03+05:30'::TIMETZ"
+    table.update({"s": f"{{'a': {moment}}}", "l": f"[{moment}, NULL]", "m": f"MAP {{1: {moment}}}"})
+    utc = time(19, 32, 3)
+    assert table.scan().to_pylist() == [{"id": 1, "s": {"a": utc}, "l": [utc, None], "m": [(1, utc)]}]
