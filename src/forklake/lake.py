@@ -11,7 +11,7 @@ from typing import Any, Self
 from forklake.catalog import Catalog
 from forklake.commit.catalogs import create_catalog, drop_catalog, drop_expired, rename_catalog
 from forklake.data.storage import Storage, open_storage, split_data_path
-from forklake.errors import CatalogNotFound, InvalidUrl, MetadataExists
+from forklake.errors import CatalogNotFound, InvalidArgument, InvalidUrl, MetadataExists
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
 from forklake.fork.merge import MergeResult, Merging
 from forklake.fork.paths import own_data_path
@@ -107,6 +107,8 @@ class Lake:
         extra: Mapping[str, Any] | None = None,
     ) -> list[Catalog]:
         """Make many forks of a catalog in one commit."""
+        if isinstance(names, str):
+            raise InvalidArgument(f"the names of forks are given as a list, and {names!r} is one name")
         wanted = list(names)
         options = ForkOptions(at, if_not_exists=if_not_exists, ttl=ttl)
         made = self._fork(parent, wanted, options, author_of(author, message, extra))

@@ -27,6 +27,7 @@ from forklake.store.read import Moment, aware, check_moment
 
 Mode = Literal["reference", "copy"]
 _TICK = timedelta(microseconds=1)
+_LONGEST = timedelta(days=365_000)
 NO_FOOTPRINT = "[]"
 """Being forked collides with nothing."""
 
@@ -63,9 +64,11 @@ class _Point:
 
 
 def check_ttl(ttl: object) -> None:
-    """A time to live lies in the future."""
-    if ttl is not None and (not isinstance(ttl, timedelta) or ttl <= timedelta(0)):
-        raise InvalidArgument(f"a time to live is a positive timedelta, not {ttl!r}")
+    """A time to live ends in the future, and in one that the calendar knows."""
+    if ttl is not None and (not isinstance(ttl, timedelta) or not timedelta(0) < ttl <= _LONGEST):
+        raise InvalidArgument(
+            f"a time to live is a positive timedelta of a thousand years at most, not {ttl!r}"
+        )
 
 
 def fork_catalogs(
@@ -84,16 +87,14 @@ def fork_catalogs(
         raise InvalidArgument("each fork needs a name of its own: one is listed twice")
 
     def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
-        if options.data_path is None:
-            session.execute("share_lineages")
-        else:
-            # It is compared with those of all others, so one at a time takes one.
-            session.execute("hold_lineages")
-            refuse_overlap(session, options.data_path, lake_path)
+        # A data path is compared with those of all others, so one at a time takes one.
+        session.execute("share_lineages" if options.data_path is None else "hold_lineages")
         point = _fork_point(session, parent, options.at)
         missing = _missing(session, wanted, point.catalog, options)
         if not missing:
             return point.snapshot, {}
+        if options.data_path is not None:
+            refuse_overlap(session, options.data_path, lake_path)
         numbers = session.allocate(catalog_ids=len(missing))
         made = dict(zip(missing, map(CatalogId, numbers.catalog_ids), strict=True))
         _write_forks(session, made, point, numbers, options, author)
@@ -120,7 +121,9 @@ def _fork_point(session: Session, parent: str, at: Moment | None) -> _Point:
         if isinstance(at, datetime):
             rows = session.rows("catalog_at_time", catalog=catalog, time=aware(at))
         else:
-            rows = session.rows("catalog_at_own_snapshot", catalog=catalog, at=at)
+            # Not every backend takes larger numbers.
+            known = 0 <= at < FOREVER
+            rows = session.rows("catalog_at_own_snapshot", catalog=catalog, at=at) if known else []
         if not rows:
             raise SnapshotNotFound(
                 f'"{parent}" has no snapshot {at}: `forklake snapshots` lists those that it has'

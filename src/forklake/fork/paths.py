@@ -30,4 +30,4 @@ def refuse_overlap(session: Session, data_path: str, lake: str) -> None:
 
 
 def _canonical(data_path: str) -> str:
-    return data_path if data_path.startswith(S3) else f"{Path(data_path).resolve()}/"
+    return data_path if data_path.startswith(S3) else f"{Path(data_path).resolve()}".rstrip("/") + "/"
