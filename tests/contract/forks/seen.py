@@ -68,7 +68,7 @@ def look_back(catalog: forklake.Catalog, snapshots: list[int]) -> dict[int, Any]
 
 def some_past(catalog: forklake.Catalog) -> list[int]:
     """A few snapshots of a catalog, from the first on."""
-    return [snapshot.id for snapshot in catalog.snapshots()[::5]]
+    return [snapshot.id for snapshot in catalog.snapshots()[::7]]
 
 
 def fill(catalog: forklake.Catalog, folder: Path) -> forklake.Catalog:
