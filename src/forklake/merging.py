@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from forklake.data import frames
 from forklake.data.fit import fit
 from forklake.data.values import array_of
 from forklake.engine.merge import SOURCE, TARGET, Join
@@ -102,9 +103,11 @@ def _fitted(data: Any, columns: Columns) -> pa.Table:
     if isinstance(data, list | tuple):
         return _from_dicts(list(data), by_name)
     try:
-        table = data.read_all() if isinstance(data, pa.RecordBatchReader) else pa.table(data)
+        source = frames.table_of(data, columns) if frames.is_frame(data) else data
+        table = source.read_all() if isinstance(source, pa.RecordBatchReader) else pa.table(source)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidData(f"no rows can be read from a {type(data).__name__}: {error}") from error
+    table = table.drop_columns(list(frames.unnamed_index(table.schema, columns)))
     arrays = [
         _one(fit, values, by_name[name.lower()]) if name.lower() in by_name else values
         for name, values in zip(table.column_names, table.columns, strict=True)
@@ -121,7 +124,15 @@ def _one(convert: Any, values: pa.ChunkedArray, column: Column) -> pa.Array:
 def _from_dicts(rows: list[Any], by_name: Mapping[str, Column]) -> pa.Table:
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidData("the rows of a source are dicts, or Arrow data")
-    given = dict.fromkeys(str(name) for row in rows for name in row)
+    given = [str(name) for name in rows[0]] if rows else []
+    for at, row in enumerate(rows):
+        # Nobody could tell whether a value that is missing is to be kept or to become NULL.
+        if row.keys() != rows[0].keys():
+            differing = sorted(map(str, row.keys() ^ rows[0].keys()))
+            raise InvalidData(
+                f"row {at} of the source has other columns than row 0 ({', '.join(differing)}): "
+                "give every row the same keys, or merge them one after another"
+            )
     # No rows have no names, and yet nothing is missing.
     names: Iterable[str] = given or [column.name for column in by_name.values()]
     arrays: dict[str, pa.Array] = {}

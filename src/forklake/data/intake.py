@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from forklake.data import frames
 from forklake.data.defaults import Evaluate, default_of
 from forklake.data.fit import fit, match_names
 from forklake.data.schema import arrow_schema
@@ -64,7 +65,8 @@ def _batches(
         case pa.RecordBatchReader():
             return _from_arrow(data.schema, data, columns, schema, evaluate)
         case ArrowStream():
-            reader = _opened(pa.RecordBatchReader.from_stream, data)
+            source = frames.table_of(data, columns) if frames.is_frame(data) else data
+            reader = _opened(pa.RecordBatchReader.from_stream, source)
             return _from_arrow(reader.schema, reader, columns, schema, evaluate)
         case ArrowArray():
             batch = _opened(pa.record_batch, data)
@@ -98,7 +100,10 @@ def _from_arrow(
     schema: pa.Schema,
     evaluate: Evaluate | None,
 ) -> Iterator[pa.RecordBatch]:
-    places = match_names(given.names, columns)
+    index = frames.unnamed_index(given, columns)
+    names = [(at, name) for at, name in enumerate(given.names) if name not in index]
+    found = match_names([name for _, name in names], columns)
+    places = {column: names[at][0] for column, at in found.items()}
     _check_required(places, columns)
     return _fitted(batches, places, columns, schema, evaluate)
 

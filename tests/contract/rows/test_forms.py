@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 from uuid import UUID
 
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import forklake
@@ -39,3 +41,77 @@ def test_bytes_that_are_no_geometry_are_refused(catalog: forklake.Catalog, limit
     with pytest.raises(InvalidData, match='"g" is GEOMETRY'):
         table.merge([{"id": 1, "g": b""}], on="id")
     assert table.scan().to_pylist() == [{"id": 1, "g": POINT, "many": [POINT]}]
+
+
+def frame(**columns: object) -> pd.DataFrame:
+    return pd.DataFrame({"id": range(6), "v": list("abcdef"), **columns})
+
+
+def test_an_unnamed_index_of_a_frame_is_left_out(table: forklake.Table) -> None:
+    rows = frame()
+    filtered, turned, joined = (
+        rows[rows.id % 2 == 1],
+        rows.sort_values("id", ascending=False),
+        pd.concat([rows] * 2),
+    )
+    for one in (
+        filtered,
+        turned,
+        joined,
+        rows.set_index([[9] * 6, list(range(6))]),
+        rows.set_index("id", drop=False),
+    ):
+        for given in (one, pa.table(one)):
+            assert table.overwrite(given) == len(one)
+            assert table.append(given) == len(one)
+            assert table.merge(given.drop_duplicates() if given is one else filtered, on="id").inserted == 0
+            assert {row["v"] for row in table.scan().to_pylist()} == set(one.v)
+
+
+def test_a_named_index_of_a_frame_is_a_column_or_refused(table: forklake.Table) -> None:
+    assert table.append(pd.DataFrame({"v": list("abcdef")}, index=pd.RangeIndex(6, name="id"))) == 6
+    assert table.merge(frame(v="x").set_index("id"), on="id").updated == 6
+    assert table.scan("v = 'x'").count() == 6
+    for write in (table.append, table.overwrite, lambda rows: table.merge(rows, on="id")):
+        with pytest.raises(InvalidData, match=r'"day", and no column is: .*reset_index\(\)'):
+            write(frame().rename_axis("day"))
+        with pytest.raises(InvalidData, match=r"reset_index\(\)"):
+            write(pa.table(frame().rename_axis("day").sort_values("v", ascending=False)))
+    assert table.count() == 6
+
+
+@pytest.mark.parametrize("limit", [0, 100])
+def test_maps_of_frames_are_pairs_or_dicts(catalog: forklake.Catalog, limit: int) -> None:
+    table = catalog.create_table(
+        "t", "id BIGINT, m MAP(VARCHAR, INT), l MAP(INT, VARCHAR)[], s STRUCT(m MAP(VARCHAR, INT), n INT)"
+    )
+    table.set_option("data_inlining_row_limit", limit)
+    rows = [
+        {"id": 1, "m": {"a": 1, "b": None}, "l": [{1: "x"}, {}], "s": {"m": {"k": 7}, "n": 1}},
+        {"id": 2, "m": {"c": 3}, "l": None, "s": None},
+        {"id": 3, "m": None, "l": [None], "s": {"m": None, "n": None}},
+    ]
+    table.append(rows)
+    shown = table.scan().to_arrow()
+    assert table.overwrite(table.scan().to_pandas()) == 3
+    assert table.scan().to_arrow() == shown
+    assert table.overwrite(pd.DataFrame(rows)[1:]) == 2
+    assert table.merge(pd.DataFrame(rows)[::-1], on="id") == forklake.RowsMerged(2, 0, 1)
+    assert table.scan().to_arrow().sort_by("id") == shown
+    assert table.append(pd.DataFrame({"m": [{"z": 1}, float("nan")]})) == 2
+    assert table.scan("id IS NULL", columns=["m"]).to_pylist() == [{"m": [("z", 1)]}, {"m": None}]
+    with pytest.raises(InvalidData, match='"m" is MAP'):
+        table.append(pd.DataFrame({"m": [5]}, dtype=object))
+
+
+def test_rows_of_a_merge_have_the_same_keys(catalog: forklake.Catalog) -> None:
+    table = catalog.create_table("t", "id INT, s VARCHAR, n INT DEFAULT 5")
+    table.append([{"id": at, "s": f"s{at}", "n": at} for at in range(4)])
+    before = table.scan().to_pylist()
+    for rows in ([{"id": 2, "s": "S"}, {"id": 3, "n": 77}], [{"id": 2}, {"id": 3, "n": 1}]):
+        for matched in ("update", "delete", "ignore"):
+            with pytest.raises(InvalidData, match=r"row 1 of the source .* the same keys"):
+                table.merge(rows, on="id", when_matched=matched)
+    assert table.scan().to_pylist() == before
+    assert table.merge([{"id": 2, "s": "S"}, {"s": None, "id": 3}], on="id").updated == 2
+    assert [row["n"] for row in table.scan().to_pylist()] == [0, 1, 2, 3]
