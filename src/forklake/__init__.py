@@ -1,6 +1,7 @@
 """forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
 from forklake.catalog import Catalog
+from forklake.diffing import CatalogDiff, RowDiff, TableDiff
 from forklake.engine.locate import RowPlace
 from forklake.errors import (
     AlreadyExists,
@@ -52,9 +53,11 @@ from forklake.errors import (
 )
 from forklake.facts import TableFile, TableStats
 from forklake.feed import ChangeFeed
+from forklake.fork.diff import ObjectDiff
 from forklake.fork.merge import MergedTable, MergeResult
 from forklake.lake import Lake, connect, init
 from forklake.merging import RowsMerged
+from forklake.model.changes import Change, Conflict
 from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
@@ -69,13 +72,16 @@ __version__ = "0.1.0"
 __all__ = [
     "AlreadyExists",
     "Catalog",
+    "CatalogDiff",
     "CatalogExists",
     "CatalogNotFound",
+    "Change",
     "ChangeFeed",
     "ColumnExists",
     "ColumnNotFound",
     "ColumnSpec",
     "CommitConflict",
+    "Conflict",
     "CorruptMetadata",
     "DataPathMismatch",
     "DataPathOverlap",
@@ -102,12 +108,14 @@ __all__ = [
     "MissingDependency",
     "NamingError",
     "NotFound",
+    "ObjectDiff",
     "Options",
     "QualifiedName",
     "ReadOnlyStore",
     "ReservationConsumed",
     "ReservationError",
     "ReservationExpired",
+    "RowDiff",
     "RowPlace",
     "RowsMerged",
     "Scan",
@@ -121,6 +129,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "Table",
+    "TableDiff",
     "TableExists",
     "TableFile",
     "TableNotFound",

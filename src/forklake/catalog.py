@@ -8,15 +8,19 @@ from typing import Any, TypeVar
 from forklake.commit.draft import Draft
 from forklake.commit.output import settle_rows
 from forklake.commit.publish import Published, publish
+from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.fork.copy import materialize
+from forklake.fork.merge import Merging
+from forklake.fork.side import Side
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId
+from forklake.model.names import check_name
 from forklake.model.snapshots import Author, Head, Snapshot
 from forklake.scope import Ids
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
-from forklake.store.read import Moment, head_at, head_of, snapshots
+from forklake.store.read import Moment, catalog_named, head_at, head_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
@@ -77,6 +81,30 @@ class Catalog(CatalogVerbs):
         Nothing looks different afterwards, neither here nor in its forks.
         """
         materialize(self._database, self._draft_to_change().head, self.name, author_of(None, None, None))
+
+    def diff(self, other: str | None = None) -> CatalogDiff:
+        """What this catalog did since it was forked, or since it was last like another one.
+
+        Counts and files come at once; the rows of a table when they are asked for, by `.rows()`.
+        """
+        head = self._head()
+        ours = Side(self._states.get(head))
+        ours.head = head
+        if other is None:
+            ancestors = self._database.rows("fork_point", catalog=self.id)
+            if not ancestors:
+                raise InvalidArgument(
+                    f'"{self.name}" was not forked from another catalog: say what to compare it with'
+                )
+            since = base_at = ancestors[0][0]
+            base = Side.at(self._database, head, base_at)
+        else:
+            merging = Merging(self._database, self._states, self._workbench.figures)
+            _, _, theirs = catalog_named(self._database, check_name(other, "catalog"))
+            found = merging.base(self.name, head, other, theirs)
+            since = found.since
+            base = Side.at(self._database, head if found.seen_by == "source" else theirs, found.snapshot)
+        return catalog_diff(self._database, self._workbench, self.name, ours, base, since)
 
     def transaction(
         self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None

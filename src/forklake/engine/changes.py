@@ -51,7 +51,16 @@ def feed_query(engine: Engine, source: Source, plan: ChangePlan, predicate: Pred
         f"CASE WHEN count(DISTINCT {_KIND}) OVER (PARTITION BY {SNAPSHOT}, {ROW_ID}) = 1 THEN {_KIND} "
         f"WHEN {_KIND} = 'delete' THEN 'update_preimage' ELSE 'update_postimage' END AS {_CHANGE}"
     )
-    events = f"SELECT {kinds}, {SNAPSHOT}, {ROW_ID}, {names} FROM ({' UNION ALL '.join(parts)})"
+    unchanged = ""
+    if plan.net:
+        # Where rows were taken over, one may have come in another file and be the same.
+        both = f"OVER (PARTITION BY {SNAPSHOT}, {ROW_ID})"
+        listed = ", ".join(map(str, sorted(plan.net)))
+        unchanged = (
+            f" QUALIFY NOT ({SNAPSHOT} IN ({listed}) AND count(DISTINCT {_KIND}) {both} = 2 "
+            f"AND count(DISTINCT row({names})) {both} = 1)"
+        )
+    events = f"SELECT {kinds}, {SNAPSHOT}, {ROW_ID}, {names} FROM ({' UNION ALL '.join(parts)}){unchanged}"
     where = "" if predicate is None else f" WHERE {predicate.sql}"
     sql = (
         f"SELECT {_CHANGE} AS {KIND}, {SNAPSHOT} AS {SNAPSHOT_COLUMN}, {ROW_ID} AS {ROW_COLUMN}, "

@@ -10,7 +10,7 @@ import pyarrow as pa
 from forklake.data.deletes import positions_of
 from forklake.data.inlined import decode
 from forklake.data.storage import Storage
-from forklake.model.changes import Verb, from_footprint
+from forklake.model.changes import Change, Verb, from_footprint
 from forklake.model.files import DataFile
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.kernels import pc
@@ -38,19 +38,27 @@ class ChangePlan:
     dropped: ScanPlan
     """Files whose last rows went."""
     deleted: tuple[Gone, ...]
+    net: frozenset[SnapshotId] = frozenset()
+    """Snapshots that took over what was done elsewhere: rows that were only moved there do not show."""
 
 
 def plan_changes(source: Source, start: SnapshotId, end: SnapshotId, storage: Storage) -> ChangePlan:
     """What came after one snapshot and up to another, and what went."""
     found = source.reader.changed(start, end)
-    moved = _moved(found.footprints, source.table.id)
+    commits = [
+        (snapshot, change)
+        for snapshot, text in found.footprints
+        if text is not None
+        for change in from_footprint(text)
+    ]
+    moved = _moved(commits, source.table.id)
     contents = source.reader.contents([past.file for past in found.files if past.file.inlined])
     inserted: list[Place] = []
     dropped: list[Place] = []
     deleted: list[Gone] = []
     for past in found.files:
         file = past.file
-        place = _place(file, contents)
+        place = place_of(file, contents)
         known, events = _events(past, found, start, end, storage)
         if file.newest_row is None:
             # Rows that came and went in one commit were never there, unless they came from another file.
@@ -63,15 +71,17 @@ def plan_changes(source: Source, start: SnapshotId, end: SnapshotId, storage: St
             left = replace(place, file=replace(file, begin=past.end), deleted=known)
             if left.live_rows:
                 dropped.append(left)
-    return ChangePlan(_plan(source, inserted), _plan(source, dropped), tuple(deleted))
+    merges = frozenset(snapshot for snapshot, change in commits if change.verb == Verb.MERGE_CATALOG)
+    return ChangePlan(plan_of(source, inserted), plan_of(source, dropped), tuple(deleted), merges)
 
 
 def plan_places(source: Source, gone: Iterable[Gone]) -> ScanPlan:
     """A plan of the files that lost rows, each once."""
-    return _plan(source, list({entry.place.file.id: entry.place for entry in gone}.values()))
+    return plan_of(source, list({entry.place.file.id: entry.place for entry in gone}.values()))
 
 
-def _plan(source: Source, places: Sequence[Place]) -> ScanPlan:
+def plan_of(source: Source, places: Sequence[Place]) -> ScanPlan:
+    """A plan that reads some files and rows, and nothing else."""
     files = tuple(place for place in places if isinstance(place, ScanFile))
     rows = tuple(place for place in places if isinstance(place, ScanRows))
     mapped = any(file.file.mapping_id is not None for file in files)
@@ -85,17 +95,16 @@ def _plan(source: Source, places: Sequence[Place]) -> ScanPlan:
     )
 
 
-def _place(file: DataFile, contents: Mapping[DataFileId, str]) -> Place:
+def place_of(file: DataFile, contents: Mapping[DataFileId, str]) -> Place:
+    """A file for a plan, or the rows that it has in the database."""
     return ScanRows(file, decode(contents[file.id])) if file.inlined else ScanFile(file)
 
 
-def _moved(footprints: Iterable[str | None], table: int) -> set[int]:
+def _moved(commits: Iterable[tuple[SnapshotId, Change]], table: int) -> set[int]:
     """Files that a flush or a compaction replaced: their rows live on."""
     return {
         file
-        for text in footprints
-        if text is not None
-        for change in from_footprint(text)
+        for _, change in commits
         if change.object_id == table and change.verb in (Verb.FLUSH, Verb.COMPACT)
         for file in change.files
     }

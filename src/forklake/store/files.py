@@ -47,7 +47,7 @@ class ChangedFiles:
     """Delete files that stood at the start of the span or came within it, in order."""
     inlined: dict[DataFileId, list[tuple[int, SnapshotId]]]
     """Positions that were deleted inline up to the end of the span, and when."""
-    footprints: list[str | None]
+    footprints: list[tuple[SnapshotId, str | None]]
     """What each commit of the span did."""
 
 
@@ -187,7 +187,7 @@ class FileReader:
                 )
             ]
         footprints = self.database.rows("footprints_between", catalog=self.catalog, start=start, end=end)
-        return ChangedFiles(files, deletes, inlined, [text for _, text in footprints])
+        return ChangedFiles(files, deletes, inlined, [(number, text) for number, text in footprints])
 
     def contents(self, files: Sequence[DataFile]) -> dict[DataFileId, str]:
         """The rows of inlined files, whether these still count or not."""

@@ -66,6 +66,13 @@ SELECT source_catalog_id, max_snapshot, depth, copied_snapshot
   FROM ducklake_catalog_lineage
  WHERE catalog_id = $catalog;
 
+-- name: fork_point
+-- The snapshot of its parent that a catalog began with.
+SELECT COALESCE(f.copied_snapshot, f.max_snapshot)
+  FROM ducklake_catalog_lineage o
+  JOIN ducklake_catalog_lineage f ON f.catalog_id = o.catalog_id AND f.depth = o.depth - 1
+ WHERE o.catalog_id = $catalog AND o.source_catalog_id = $catalog;
+
 -- name: live_ancestors
 -- The catalogs whose rows a catalog reads beside its own.
 SELECT source_catalog_id, max_snapshot
