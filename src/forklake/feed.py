@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from forklake.engine.changes import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
+from forklake.engine.condition import naming
 from forklake.errors import InvalidArgument
 from forklake.forms import Forms
 from forklake.model.ids import SnapshotId
@@ -52,8 +53,9 @@ class ChangeFeed(Forms):
         """The changes batch by batch."""
         engine = self._workbench.engine
         found = feed_query(engine, self._source, self.plan(), self._predicate)
-        for batch in engine.stream(found.sql, found.tables):
-            yield batch.cast(self.schema)
+        with naming(self._predicate):
+            for batch in engine.stream(found.sql, found.tables):
+                yield batch.cast(self.schema)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """The changes as a relation of somebody's own DuckDB."""

@@ -10,13 +10,15 @@ import pyarrow as pa
 
 from forklake.commit.draft import Draft
 from forklake.engine.bounds import bound
+from forklake.engine.changes import ROW_COLUMN
+from forklake.engine.condition import condition_of
 from forklake.engine.relations import to_relation
 from forklake.engine.select import Selection, count_rows, read_batches, read_table, result_schema
 from forklake.errors import InvalidArgument
 from forklake.forms import Forms
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
-from forklake.model.predicate import Predicate, parse_predicate
+from forklake.model.predicate import Predicate
 from forklake.scan.plan import ScanPlan, Source, plan_scan
 from forklake.workbench import Workbench
 
@@ -94,9 +96,13 @@ def scan_of(
     """A scan of a table as a draft shows it, checked."""
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidArgument(f"a limit is a whole number of rows, not {limit!r}")
-    predicate = None if where is None else parse_predicate(where, table.columns)
+    predicate = condition_of(workbench.engine, where, table.columns)
     selection = Selection(_chosen(table, columns), row_id=row_ids, limit=limit)
     result_schema(selection)
+    if row_ids and any(column.name.lower() == ROW_COLUMN for column in selection.columns):
+        raise InvalidArgument(
+            f'a column is named "{ROW_COLUMN}" like the id of rows: rename it, or choose other columns'
+        )
     return Scan(draft.source(table), workbench, selection, predicate)
 
 

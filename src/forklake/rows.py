@@ -15,6 +15,7 @@ from forklake.data.conform import conform
 from forklake.data.existing import By, Inspection
 from forklake.data.given import Given
 from forklake.data.intake import Rows, rows_of
+from forklake.engine.condition import condition_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate import RowPlace, locate_row
 from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
@@ -35,7 +36,7 @@ from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.ids import TableId
 from forklake.model.names import quoted
-from forklake.model.predicate import Predicate, parse_predicate
+from forklake.model.predicate import Predicate, parse_expression, parse_predicate
 from forklake.reading import Scan, scan_of
 from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
@@ -162,9 +163,9 @@ class RowVerbs:
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
             checked = _assignments(assignments, table.columns)
-            predicate = None if where is None else parse_predicate(where, table.columns)
-            plan = plan_scan(draft.source(table), predicate)
-            places, batches = updated_rows(self._scope.workbench.engine, plan, checked)
+            engine = self._scope.workbench.engine
+            plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
+            places, batches = updated_rows(engine, plan, checked)
             return self._replace(draft, table, batches, places.found)
 
         return self._scope.apply(change)[0]
@@ -228,7 +229,7 @@ class RowVerbs:
         check_names(source)
         if first > source.reader.at:
             raise InvalidArgument(f"the changes are asked for from {start} to {end}, which is before it")
-        predicate = None if where is None else parse_predicate(where, source.table.columns)
+        predicate = condition_of(scope.workbench.engine, where, source.table.columns)
         return ChangeFeed(source, scope.workbench, first, source.reader.at, predicate)
 
     def locate(self, row_id: int) -> RowPlace | None:
@@ -319,8 +320,9 @@ class RowVerbs:
             for place in places:
                 staged.retire(place)
             return sum(place.live_rows for place in places)
-        plan = plan_scan(draft.source(table), parse_predicate(where, table.columns))
-        return staged.delete(find_rows(self._scope.workbench.engine, plan))
+        engine = self._scope.workbench.engine
+        plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
+        return staged.delete(find_rows(engine, plan))
 
     def _replace(
         self,
@@ -349,7 +351,7 @@ def _assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[str, 
         if column.name in checked:
             raise InvalidArgument(f'column "{column.name}" gets two values')
         try:
-            checked[column.name] = parse_predicate(expression, columns).sql
+            checked[column.name] = parse_expression(expression, columns)
         except InvalidPredicate as error:
             raise InvalidPredicate(f'no new value for column "{column.name}": {error}') from error
     return checked

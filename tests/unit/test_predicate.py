@@ -38,6 +38,7 @@ from forklake.model.predicate import (
     conjuncts,
     is_in,
     is_one_range,
+    parse_expression,
     parse_predicate,
     ranges,
     starts_with,
@@ -139,7 +140,7 @@ def test_a_comparison_knows_its_column_and_value(text, column, op, value):
         "id = i", "id = 1 + 1",
         "id::INTEGER = 1", "name collate nocase = 'a'", "name ilike 'a%'", "name like '%a'",
         r"name like 'a\%%'", "name ~ 'a'",
-        "name like 'a!%' escape '!'", "name glob 'a*'", "i", "s is null", "l is null", "id in (1, '2')",
+        "name like 'a!%' escape '!'", "name glob 'a*'", "s is null", "l is null", "id in (1, '2')",
         "id in (1, 2e0)",
         "id between 1 and 2e0", "id between symmetric 2 and 1", "id = any([1, 2])", "id in (i)", "1 = 1",
         "case when flag then true end",
@@ -513,3 +514,36 @@ def test_the_reason_names_the_column_and_its_bounds():
         skip_reason(tree("s.a = 5 or s.a is null"), file)
         == '"s.A" lies between 10 and 20 and "s.A" is never NULL'
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["id", "(id)", "s.a", "name", "7", "'x'", "NOT id", "flag AND id", "d OR flag"]
+)
+def test_what_is_neither_true_nor_false_is_refused(text):
+    with pytest.raises(InvalidPredicate, match="no condition"):
+        parse_predicate(text, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "certain"),
+    [
+        ("flag", True), ("NOT (flag)", True), ("TRUE", True), ("NULL", True), ("id = 1", True),
+        ("s IS NULL", True), ("name LIKE 'a'", True), ("name ~ 'a'", True), ("contains(name, 'a')", False),
+        ("id + 1", False), ("flag::BOOLEAN", False), ("CASE WHEN flag THEN 1 END", False),
+    ],
+)  # fmt: skip
+def test_whether_a_text_is_a_condition_is_known_or_left_to_duckdb(text, certain):
+    assert parse_predicate(text, COLUMNS).is_truth == certain
+
+
+def test_an_expression_is_refused_as_one():
+    assert parse_expression("ID + 1", COLUMNS) == '("id" + 1)'
+    for text in ("hello", "hello world", "", "id, id", "sum(id)", "(" * 2000 + "id" + ")" * 2000):
+        with pytest.raises(InvalidPredicate) as caught:
+            parse_expression(text, COLUMNS)
+        assert "expression" in str(caught.value)
+        assert "predicate" not in str(caught.value)
+    with pytest.raises(InvalidPredicate, match="\"'it''s'\""):
+        parse_expression("it's", COLUMNS)
+    with pytest.raises(InvalidPredicate, match=r"given as text: .* not as int"):
+        parse_expression(7, COLUMNS)  # pyright: ignore[reportArgumentType]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.errors import InvalidPredicate
 from forklake.scan.plan import ScanPlan
@@ -26,7 +27,8 @@ def computed_rows(
     except InvalidPredicate as error:
         culprit = _culprit(engine, plan, values, rest, tables)
         if culprit is None:
-            raise
+            with naming(plan.predicate):
+                raise
         raise InvalidPredicate(f'no new value for column "{culprit}": {error}') from error
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.engine.relation import Wanted, relation
 from forklake.engine.select import ALIAS, where
@@ -15,7 +16,7 @@ from forklake.model.keys import has_key, has_nan
 from forklake.model.names import quoted
 from forklake.model.predicate import Predicate
 from forklake.model.types import to_sql
-from forklake.scan.plan import Source, plan_files, plan_scan
+from forklake.scan.plan import ScanPlan, Source, plan_files, plan_scan
 
 
 def bound(
@@ -33,7 +34,7 @@ def bound(
             listed = " UNION ALL ".join(f"SELECT CAST({value} AS {type})" for value in values)
             sql = f"SELECT {quoted(column.name)} AS v FROM ({rows.sql})"
             sql = f"{sql} UNION ALL {listed}" if values else sql
-            return _outermost(engine, sql, rows.tables, column, highest=highest)
+            return _outermost(engine, sql, rows.tables, column, plan, highest=highest)
     plan = plan_scan(source, predicate)
     columns = tuple(
         c
@@ -42,13 +43,16 @@ def bound(
     )
     rows = relation(plan, engine.storage, Wanted(columns))
     sql = f"SELECT {quoted(column.name)} AS v FROM ({rows.sql}) AS {ALIAS}{where(plan)}"
-    return _outermost(engine, sql, rows.tables, column, highest=highest)
+    with naming(predicate):
+        return _outermost(engine, sql, rows.tables, column, plan, highest=highest)
 
 
-def _outermost(engine: Engine, sql: str, tables: Any, column: Column, *, highest: bool) -> Any:
+def _outermost(
+    engine: Engine, sql: str, tables: Any, column: Column, plan: ScanPlan, *, highest: bool
+) -> Any:
     function = "max" if highest else "min"
     found: pa.Table = engine.table(
-        f"SELECT {shown(f'{function}(v)', column.data_type)} AS v FROM ({sql})", tables
+        f"SELECT {shown(f'{function}(v)', column.data_type)} AS v FROM ({sql})", tables, plan
     )
     return found.column("v")[0].as_py()
 

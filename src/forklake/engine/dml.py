@@ -11,6 +11,7 @@ import pyarrow as pa
 from forklake.data.fit import fit
 from forklake.data.schema import arrow_schema
 from forklake.engine.blame import computed_rows
+from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.select import ALIAS, where
@@ -77,8 +78,9 @@ def find_rows(engine: Engine, plan: ScanPlan) -> Found:
     source = relation(plan, engine.storage, Wanted(columns, place=True))
     sql = f"SELECT {PLACE}, {POSITION} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
     places = Places(source.places)
-    for batch in engine.stream(sql, source.tables, plan):
-        places.add(batch)
+    with naming(plan.predicate):
+        for batch in engine.stream(sql, source.tables, plan):
+            places.add(batch)
     return places.found()
 
 

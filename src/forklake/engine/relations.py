@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import duckdb
 
+from forklake.engine.condition import naming
 from forklake.engine.errors import translated
 from forklake.engine.local import Engine
 from forklake.engine.remote import attach_storage
@@ -20,7 +21,7 @@ def to_relation(
     found = query(engine, plan, selection)
     unique = uuid4().hex
     sql = found.sql
-    with translated(engine.storage, plan):
+    with naming(plan.predicate), translated(engine.storage, plan):
         attach_storage(connection, engine.storage)
         for name, table in found.tables.items():
             own = f"{name}_{unique}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.engine.relation import ROW_ID, SNAPSHOT, Relation, Wanted, relation
 from forklake.engine.text import shown, shown_as
@@ -67,15 +68,17 @@ def result_schema(selection: Selection) -> pa.Schema:
 def read_table(engine: Engine, plan: ScanPlan, selection: Selection) -> pa.Table:
     """All rows."""
     found = query(engine, plan, selection)
-    return engine.table(found.sql, found.tables, plan).cast(result_schema(selection))
+    with naming(plan.predicate):
+        return engine.table(found.sql, found.tables, plan).cast(result_schema(selection))
 
 
 def read_batches(engine: Engine, plan: ScanPlan, selection: Selection) -> Iterator[pa.RecordBatch]:
     """All rows, batch by batch."""
     found = query(engine, plan, selection)
     schema = result_schema(selection)
-    for batch in engine.stream(found.sql, found.tables, plan):
-        yield batch.cast(schema)
+    with naming(plan.predicate):
+        for batch in engine.stream(found.sql, found.tables, plan):
+            yield batch.cast(schema)
 
 
 def count_rows(engine: Engine, plan: ScanPlan) -> int:
@@ -84,4 +87,5 @@ def count_rows(engine: Engine, plan: ScanPlan) -> int:
     columns = tuple(column for column in plan.table.columns if column.name in needed)
     source = relation(plan, engine.storage, Wanted(columns or plan.table.columns[:1]))
     sql = f"SELECT count(*) AS n FROM ({source.sql}) AS {ALIAS}{where(plan)}"
-    return engine.table(sql, source.tables, plan).column("n")[0].as_py()
+    with naming(plan.predicate):
+        return engine.table(sql, source.tables, plan).column("n")[0].as_py()

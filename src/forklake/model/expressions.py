@@ -53,6 +53,8 @@ def _check_column(column: exp.Column, shown: str, sides: Mapping[str, Set[str]])
     side = column.table.lower()
     if side not in sides:
         choices = " or ".join(f"{side}.{column.name}" for side in sides)
-        raise InvalidPredicate(f"{shown} names {column.name!r} without its side: write {choices}")
+        raise InvalidPredicate(
+            f"{shown} names {column.name!r} without its side: write {choices}; a text stands in single quotes"
+        )
     if column.name.lower() not in {name.lower() for name in sides[side]}:
         raise ColumnNotFound(f'{shown}: {side} has no column "{column.name}"')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 import sqlglot
@@ -41,7 +41,7 @@ from forklake.model.tree import (
     ranges,
     starts_with,
 )
-from forklake.model.types import Scalar
+from forklake.model.types import Scalar, to_sql
 
 __all__ = [
     "Always",
@@ -66,6 +66,7 @@ __all__ = [
     "is_in",
     "is_null",
     "is_one_range",
+    "parse_expression",
     "parse_predicate",
     "ranges",
     "starts_with",
@@ -81,6 +82,21 @@ class Predicate:
     tree: Node
     columns: frozenset[str]
     """The top-level columns that are needed to evaluate it."""
+    text: str = field(default="", compare=False)
+    """As it was given."""
+    is_truth: bool = True
+    """Whether it is certain that it is a condition; if not, DuckDB has to say what comes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A text, and what it is to be."""
+
+    text: str
+    what: str = "predicate"
+    good: str = "a condition as it stands after WHERE, such as id = 7"
+    one: str = "condition: join conditions with AND or OR"
+    hint: str = ""
 
 
 _OPEN = "SELECT ("
@@ -105,57 +121,107 @@ _REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
 
 def parse_predicate(text: str, columns: tuple[Column, ...]) -> Predicate:
     """Read a condition as DuckDB would, or refuse it with `InvalidPredicate`."""
-    try:
-        root = _parsed(text)
-        used = _Columns(text, columns)
-        for node in root.find_all(exp.Column):
-            used.add(node)
-        return Predicate(_rewritten(text, used.spelled), _node(root, columns), frozenset(used.names))
-    except RecursionError:
-        _refuse(text, "is nested too deep: write it flatter")
-
-
-def _refuse(text: str, problem: str) -> NoReturn:
-    raise InvalidPredicate(f"the predicate {text[:80]!r} {problem}") from None
-
-
-def _parsed(text: str) -> exp.Expr:
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidPredicate(f"a predicate is text, such as 'id = 7', not {type(text).__name__}")
+    given = _Given(text)
+    try:
+        root, sql, names = _read(given, columns)
+        is_truth = _is_truth(given, root, columns)
+        return Predicate(sql, _node(root, columns), names, text, is_truth)
+    except RecursionError:
+        _refuse(given, "is nested too deep: write it flatter")
+
+
+def parse_expression(text: str, columns: tuple[Column, ...]) -> str:
+    """Read a value that is computed from a row as DuckDB would, or refuse it with `InvalidPredicate`."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidPredicate(
+            f'a new value is an SQL expression, given as text: "7", "n + 1", "\'a text\'", '
+            f'"NULL", not as {type(text).__name__}'
+        )
+    shown = text.replace("'", "''")
+    hint = f"; a text is written in single quotes: \"'{shown}'\"" if len(text) <= 80 else ""
+    given = _Given(
+        text, "expression", "an SQL expression, such as n + 1", "expression: give each column its own", hint
+    )
+    try:
+        return _read(given, columns)[1]
+    except RecursionError:
+        _refuse(given, "is nested too deep: write it flatter")
+
+
+def _read(given: _Given, columns: tuple[Column, ...]) -> tuple[exp.Expr, str, frozenset[str]]:
+    """The tree, the SQL that is safe to run, and the columns that it needs."""
+    root = _parsed(given)
+    used = _Columns(given, columns)
+    for node in root.find_all(exp.Column):
+        used.add(node)
+    return root, _rewritten(given, used.spelled), frozenset(used.names)
+
+
+def _is_truth(given: _Given, node: exp.Expr, columns: tuple[Column, ...]) -> bool:
+    """Whether it is certain that an expression is TRUE, FALSE or NULL; refused if it certainly is not."""
+    if isinstance(node, exp.Literal):
+        _refuse(given, "is a value and no condition: write a comparison, such as id = 7")
+    match node:
+        case exp.Paren():
+            return _is_truth(given, node.this, columns)
+        case exp.Not() | exp.Connector():
+            for part in [node.this] if isinstance(node, exp.Not) else node.flatten():
+                _is_truth(given, part, columns)
+            return True
+        case exp.Predicate() | exp.Boolean() | exp.Null():
+            return True
+        case exp.Column() | exp.Dot():
+            target = _Target.of(node, columns)
+            if target is not None and not target.is_truth:
+                type = to_sql(target.column.data_type)
+                _refuse(given, f'is no condition, as "{target.name}" is {type}: write what it is to be')
+            return target is not None
+        case _:
+            return False
+
+
+def _refuse(given: _Given, problem: str) -> NoReturn:
+    raise InvalidPredicate(f"the {given.what} {given.text[:80]!r} {problem}") from None
+
+
+def _parsed(given: _Given) -> exp.Expr:
+    text = given.text
     if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
-        _refuse(text, "holds NUL characters or lone surrogates")
+        _refuse(given, "holds NUL characters or lone surrogates")
     if not text.strip():
-        _refuse(text, "is empty: write a condition such as id = 7, or TRUE for all rows")
+        _refuse(given, f"is empty: write {given.good}")
     try:
         statements = sqlglot.parse(f"{_OPEN}{text}\n)", dialect="duckdb")
     except SqlglotError:
-        _refuse(text, "cannot be read: write a condition as it stands after WHERE, such as id = 7")
+        _refuse(given, f"cannot be read: write {given.good}{given.hint}")
     select = statements[0]
     values = select.expressions if isinstance(select, exp.Select) and len(statements) == 1 else []
     # More than one statement, clause or value means that the text closed the parenthesis itself.
     alone = len(values) == 1 and isinstance(values[0], exp.Paren)
     if select is None or not alone or any(v for k, v in select.args.items() if v and k != "expressions"):
-        _refuse(text, "is not one condition: join conditions with AND or OR, and balance the parentheses")
+        _refuse(given, f"is not one {given.one}, and balance the parentheses")
     root: exp.Expr = values[0].this
     for node in root.walk():
-        _check(node, text)
+        _check(node, given)
     return root
 
 
-def _check(node: exp.Expr, text: str) -> None:
+def _check(node: exp.Expr, given: _Given) -> None:
     for kind, what in _REFUSED:
         if isinstance(node, kind):
-            _refuse(text, f"holds {what}")
+            _refuse(given, f"holds {what}")
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
         name = node.expression.name or "f"
-        _refuse(text, f"calls a function behind a dot: write {name}(x) instead of x.{name}()")
+        _refuse(given, f"calls a function behind a dot: write {name}(x) instead of x.{name}()")
 
 
 class _Columns:
     """The columns that a text mentions, and how to spell each."""
 
-    def __init__(self, text: str, columns: tuple[Column, ...]) -> None:
-        self.text = text
+    def __init__(self, given: _Given, columns: tuple[Column, ...]) -> None:
+        self.given = given
         self.columns = columns
         self.names: set[str] = set()
         self.spelled: dict[int, tuple[int, str]] = {}
@@ -164,24 +230,46 @@ class _Columns:
     def add(self, node: exp.Column) -> None:
         parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
         path = _path(node) or [part.name for part in parts]
-        spelling = [column.name for column in _resolved(self.text, self.columns, path)][: len(parts)]
+        spelling = [column.name for column in _resolved(self.given, self.columns, path)][: len(parts)]
         spelling += [part.name for part in parts[len(spelling) :]]
         self.names.add(spelling[0])
         # Without parentheses a struct could be taken for a table of that name.
         first = quoted(spelling[0]) if len(spelling) == 1 else f"({quoted(spelling[0])})"
         start = parts[0].meta["start"] - len(_OPEN)
         end = parts[-1].meta["end"] - len(_OPEN)
-        self.spelled[start] = (end, ".".join((first, *map(quoted, spelling[1:]))))
+        name = ".".join((first, *map(quoted, spelling[1:])))
+        self.spelled[start] = (end, _hidden(name) if _is_distinguished(node) else name)
 
 
-def _resolved(text: str, columns: tuple[Column, ...], path: Sequence[str]) -> list[Column]:
+def _is_distinguished(node: exp.Expr) -> bool:
+    """Whether a column is inside of IS [NOT] DISTINCT FROM, which IS [NOT] TRUE and FALSE are to DuckDB too.
+
+    Beside another condition on the column, DuckDB passes over the row groups where it is NULL throughout.
+    """
+    above = node.parent
+    while above is not None:
+        if isinstance(above, exp.NullSafeEQ | exp.NullSafeNEQ):
+            return True
+        if isinstance(above, exp.Is) and isinstance(above.expression, exp.Boolean):
+            return True
+        above = above.parent
+    return False
+
+
+def _hidden(name: str) -> str:
+    """A column without what footers say of it."""
+    return f"(CASE WHEN {name} IS NULL THEN NULL ELSE {name} END)"
+
+
+def _resolved(given: _Given, columns: tuple[Column, ...], path: Sequence[str]) -> list[Column]:
     """The columns along a path, as far as it goes through structs."""
     found: list[Column] = []
     for depth in range(1, len(path) + 1):
         try:
             found.append(find(columns, list(path[:depth])))
         except NamingError as problem:
-            raise InvalidPredicate(f"the predicate {text[:80]!r} cannot be used: {problem}") from problem
+            shown = f"the {given.what} {given.text[:80]!r}"
+            raise InvalidPredicate(f"{shown} cannot be used: {problem}{given.hint}") from problem
         if found[-1].type != "struct":
             break
     return found
@@ -211,12 +299,13 @@ def _path(node: exp.Expr) -> list[str]:
             return []
 
 
-def _rewritten(text: str, spelled: dict[int, tuple[int, str]]) -> str:
+def _rewritten(given: _Given, spelled: dict[int, tuple[int, str]]) -> str:
     """The text with its columns spelled out and every quoted piece written anew.
 
     Everything else stays as it is, because sqlglot's own SQL means something else here and there: it turns
     `~`, which matches a whole text, into a search inside of it.
     """
+    text = given.text
     pieces: list[str] = []
     done, depth = 0, 0
     # Split as it was parsed: at the start of a text, some words would begin a command.
@@ -226,29 +315,29 @@ def _rewritten(text: str, spelled: dict[int, tuple[int, str]]) -> str:
             continue
         gap = text[done:start]
         if gap.strip() or token.comments:
-            _refuse(text, "holds a comment: leave it out")
-        end, piece = spelled.get(start) or (token.end - len(_OPEN), _piece(token, text))
+            _refuse(given, "holds a comment: leave it out")
+        end, piece = spelled.get(start) or (token.end - len(_OPEN), _piece(token, given))
         done = end + 1
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
         if depth < 0:
-            _refuse(text, "closes a parenthesis that it did not open")
+            _refuse(given, "closes a parenthesis that it did not open")
         pieces += [" " if gap and pieces else "", piece]
     if text[done:].strip():
-        _refuse(text, "holds a comment: leave it out")
+        _refuse(given, "holds a comment: leave it out")
     return f"({''.join(pieces)})"
 
 
-def _piece(token: Token, text: str) -> str:
+def _piece(token: Token, given: _Given) -> str:
     match token.token_type:
         case TokenType.STRING | TokenType.HEREDOC_STRING:
             return "'" + token.text.replace("'", "''") + "'"
         case TokenType.IDENTIFIER:
             return quoted(token.text)
         case _:
-            piece = text[token.start - len(_OPEN) : token.end - len(_OPEN) + 1]
+            piece = given.text[token.start - len(_OPEN) : token.end - len(_OPEN) + 1]
             if any(sign in piece for sign in ("'", '"', "`", ";", "--", "/*")):
                 _refuse(
-                    text, f"holds {piece[:20]!r}: write text in plain single quotes, and one condition only"
+                    given, f"holds {piece[:20]!r}: write text in plain single quotes, and one condition only"
                 )
             return piece
 
@@ -340,7 +429,7 @@ class _Target:
         path = _path(node)
         if not path:
             return None
-        found = _resolved("", columns, path)
+        found = _resolved(_Given(""), columns, path)
         return cls(found[-1], ".".join(column.name for column in found)) if len(found) == len(path) else None
 
     @property

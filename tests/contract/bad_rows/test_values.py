@@ -178,7 +178,7 @@ CONDITIONS = {
     "nofunction(id)": "nofunction",
     "CAST(name AS INT) > 1": "n5",
     "id = 'abc'": "abc",
-    "name": "n5",
+    "name": "no condition",
     "tags": "",
     "error('told')": "told",
 }
