@@ -39,6 +39,7 @@ def feed_query(engine: Engine, source: Source, plan: ChangePlan, predicate: Pred
     tables: dict[str, pa.Table] = {}
     names = ", ".join(quoted(column.name) for column in columns)
     parts: list[str] = []
+    engine.verify(plan.inserted, plan.dropped)
     for kind, part in (("insert", plan.inserted), ("delete", plan.dropped)):
         found = relation(part, engine.storage, _wanted(columns, kind, begin=True))
         tables |= found.tables
@@ -77,6 +78,7 @@ def _wanted(columns: Columns, prefix: str, *, begin: bool) -> Wanted:
 def _deleted(
     engine: Engine, plan: ScanPlan, gone: tuple[Gone, ...], columns: Columns, tables: dict[str, pa.Table]
 ) -> str:
+    engine.verify(plan)
     found = relation(plan, engine.storage, _wanted(columns, "gone", begin=False))
     tables |= found.tables
     places = {place.file.id: at for at, place in enumerate(found.places)}

@@ -40,7 +40,7 @@ class Engine:
     ) -> Generator[duckdb.DuckDBPyConnection]:
         """A connection of one's own that knows some Arrow tables; errors become ours and name the file."""
         if plan is not None:
-            self._verifier.check(plan)
+            self.verify(plan)
         cursor = self._open().cursor()
         try:
             with translated(self.storage, plan):
@@ -50,6 +50,11 @@ class Engine:
                 yield cursor
         finally:
             cursor.close()
+
+    def verify(self, *plans: ScanPlan) -> None:
+        """Raise if files are not those that were committed; queries with a plan see to it themselves."""
+        for plan in plans:
+            self._verifier.check(plan)
 
     def table(self, sql: str, tables: Mapping[str, pa.Table], plan: ScanPlan | None = None) -> pa.Table:
         """The whole result."""

@@ -18,6 +18,7 @@ def to_relation(
     connection: duckdb.DuckDBPyConnection, engine: Engine, plan: ScanPlan, selection: Selection
 ) -> duckdb.DuckDBPyRelation:
     """The rows of a plan as a relation; what it needs is registered under names that nobody else uses."""
+    engine.verify(plan)
     found = query(engine, plan, selection)
     unique = uuid4().hex
     sql = found.sql

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from forklake.errors import CommitConflict
+import forklake
+from forklake.errors import CommitConflict, FileMissing, StorageError
 
 
 @pytest.fixture
@@ -178,3 +184,59 @@ def test_footers_tell_which_files_to_read(catalog, put, rows) -> None:
     assert table.scan().min("n") == 0 and table.scan().max("n") == 39
     assert table.scan().max("v") == "k" * 200
     assert table.count() == table.stats().record_count == 12
+
+
+READS: list[Callable[[forklake.Table], Any]] = [
+    lambda t: t.scan().to_arrow(),
+    lambda t: list(t.scan().to_batches()),
+    lambda t: t.scan("id > 7").count(),
+    lambda t: t.scan().min("id"),
+    lambda t: t.scan().to_duckdb(duckdb.connect()),
+    lambda t: t.changes(2).to_arrow(),
+    lambda t: t.locate(7),
+    lambda t: t.delete("id = 7"),
+    lambda t: t.update({"id": "id + 1"}),
+    lambda t: t.merge([{"id": 8}], on="id"),
+]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_file_that_is_written_anew_is_not_read_by_who_read_it_before(
+    catalog, put, tmp_path, inside: bool
+) -> None:
+    path = put("a.parquet", pa.table({"id": range(1000)}))
+    if inside:
+        (tmp_path / "files").mkdir(exist_ok=True)
+        path = path.rename(tmp_path / "files" / "a.parquet")
+    table = catalog.create_table("t", "id BIGINT")
+    assert table.add_files(path, mapping="by_name") == 1000
+    assert table.delete("id = 5") == 1
+    original = path.read_bytes()
+    assert table.scan().to_arrow().num_rows == 999
+    before = catalog.snapshot
+    for other in (pa.table({"id": range(500)}), pa.table({"id": range(1000, 2000)}), pa.table({"id": ["x"]})):
+        pq.write_table(other, path)
+        for read in READS:
+            with pytest.raises(StorageError, match="overwritten") as caught:
+                read(table)
+            assert str(path) in str(caught.value)
+        path.write_bytes(original)
+        assert table.scan().to_arrow().num_rows == 999
+    path.unlink()
+    with pytest.raises(FileMissing):
+        table.scan().to_arrow()
+    assert (catalog.snapshot, table.count()) == (before, 999)
+
+
+def test_a_file_of_the_same_size_with_other_rows_is_not_read(catalog, put) -> None:
+    options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    path = put("a.parquet", pa.table({"a": range(100), "b": range(100)}), **options)
+    table = catalog.create_table("t", "a BIGINT, b BIGINT")
+    table.add_files(path, mapping="by_name")
+    assert table.scan().to_arrow().num_rows == 100
+    content = path.read_bytes()
+    footer = content[-8 - int.from_bytes(content[-8:-4], "little") :]
+    # The number of rows stands in the footer as a varint: 100 is C8 01, and 101 is CA 01.
+    path.write_bytes(content[: -len(footer)] + footer.replace(b"\xc8\x01", b"\xca\x01"))
+    with pytest.raises(StorageError, match="101 rows and had 100"):
+        table.scan().to_arrow()
