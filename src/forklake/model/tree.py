@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.keys import HIGHEST, LOWEST, Value, has_key, has_nan, key_of
-from forklake.model.types import DataType, Decimal, Scalar
+from forklake.model.types import Scalar
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 NEGATED: dict[Operator, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -133,12 +133,8 @@ def is_in(column: Column, values: Iterable[Value | None], *, name: str = "") -> 
 
 
 def is_null(column: Column, *, name: str = "") -> Node:
-    """`column IS NULL`. What Parquet counts for a nested column are its leaves."""
-    return IsNull(operand_of(column, name)) if _is_counted(column.data_type) else Opaque()
-
-
-def _is_counted(type: DataType) -> bool:
-    return isinstance(type, Decimal) or (isinstance(type, Scalar) and type.name != "variant")
+    """`column IS NULL`. Files of others do not tell how many lists, maps and structs are; ours do."""
+    return Opaque() if column.data_type == Scalar("variant") else IsNull(operand_of(column, name))
 
 
 def starts_with(column: Column, prefix: str, *, name: str = "") -> Node:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import forklake
@@ -191,3 +193,30 @@ def test_a_small_append_takes_few_statements(table: forklake.Table, counted: Cou
         table.append(numbered(*range(3, 90)))
     assert first == second
     assert len(first) <= 10, first
+
+
+@pytest.mark.parametrize("type", ["STRUCT(a INT, b STRUCT(c INT))", "INT[]", "MAP(VARCHAR, INT)"])
+def test_files_are_pruned_by_whether_nested_columns_are_null(
+    catalog: forklake.Catalog, type: str, tmp_path: Path
+) -> None:
+    table = catalog.create_table("t", f"id BIGINT, s {type}")
+    value = {"S": {"b": {}}, "I": [None], "M": {}}[type[0]]
+    kinds = {"all": [value] * MANY, "none": [None] * MANY, "some": [None, value] * MANY}
+    for name, values in kinds.items():
+        table.append({"id": range(len(values)), "s": values})
+        if name == "some":
+            # What others wrote does not say how many are NULL.
+            pq.write_table(table.scan("id < 2").to_arrow(), tmp_path / "other.parquet")
+            table.add_files(tmp_path / "other.parquet", mapping="by_name")
+    table.add_column("t", type)
+    table.append({"id": range(MANY), "t": [value] * MANY})
+    empty = {"s IS NULL": 1, "s IS NOT NULL": 2, "t IS NULL": 1, "t IS NOT NULL": 4, "NOT (s IS NOT NULL)": 1}
+    for where, count in empty.items():
+        plan = table.scan(where).plan()
+        assert len(plan.pruned) == count, (where, plan.pruned)
+        assert all(reason.reason.endswith(("is always NULL", "is never NULL")) for reason in plan.pruned), (
+            plan.pruned
+        )
+    assert table.scan("s IS NULL").count() == 3 * MANY + 3
+    assert table.scan("s IS NOT NULL").count() == 2 * MANY + 3
+    assert (table.scan("t IS NULL").count(), table.scan("t IS NOT NULL").count()) == (4 * MANY + 6, MANY)
