@@ -286,15 +286,18 @@ class Author:
         sql = literal(column.default)
         return f"default of {path} of {name} is {sql}", lambda scope: scope.table(name).set_default(path, sql)
 
-    def set_option(self) -> Act | None:
+    def set_option(self, limits: Sequence[int | None] = (0, 1, None, None, None)) -> Act | None:
         found = self.table()
         if found is None:
             return None
         name, table = found
-        table.limit = limit = self.pick((1, None, None))
+        table.limit = limit = self.pick(limits)
         return f"limit of {name} is {limit}", lambda scope: scope.table(name).set_option(
             "data_inlining_row_limit", limit
         )
+
+    def to_files(self) -> Act | None:
+        return self.set_option((0,))
 
     def set_partitioning(self) -> Act | None:
         found = self._some_column()
