@@ -37,9 +37,9 @@ def test_materializing_changes_nothing_that_anyone_sees(
 ) -> None:
     catalogs = {"parent": parent, **family(lake)}
     child = catalogs["child"]
-    points = {name: some_past(each)[-3:] for name, each in catalogs.items()}
+    points = {name: some_past(catalogs[name])[-3:] for name in ("child", "earlier")}
     now = {name: look(each) for name, each in catalogs.items()}
-    past = {name: look_back(each, points[name]) for name, each in catalogs.items()}
+    past = {name: look_back(catalogs[name], points[name]) for name in points}
     told = {name: each.snapshots() for name, each in catalogs.items()}
     listed = lake.catalogs()
     head = child.snapshot
@@ -50,7 +50,7 @@ def test_materializing_changes_nothing_that_anyone_sees(
     child.materialize()
 
     assert {name: look(each) for name, each in catalogs.items()} == now
-    assert {name: look_back(each, points[name]) for name, each in catalogs.items()} == past
+    assert {name: look_back(catalogs[name], points[name]) for name in points} == past
     assert lake.catalogs() == listed
     assert child.snapshots()[:-1] == told.pop("child")
     assert child.snapshots()[-1].id == child.snapshot > head
@@ -76,7 +76,7 @@ def test_a_second_time_there_is_nothing_to_copy(
 @pytest.mark.parametrize("at", ["present", "past"])
 def test_a_copy_is_what_its_parent_is(lake: forklake.Lake, parent: forklake.Catalog, raw, at: str) -> None:
     source = family(lake)["child"]
-    points = some_past(source)[-4:-1]
+    points = some_past(source)[-3:-1]
     point = source.snapshots()[-3].id if at == "past" else source.snapshot
     seen, history = look(source.at(point)), [s for s in source.snapshots() if s.id <= point]
     past = look_back(source.at(point), points)
@@ -135,8 +135,26 @@ def shape(catalog: forklake.Catalog) -> Any:
     )
 
 
+BEGUN = (
+    "append many",
+    "delete many",
+    "delete inlined rows",
+    "update",
+    "flush",
+    "rename column",
+    "replace table",
+    "remove tag",
+    "partition",
+    "replace view",
+    "replace macro",
+    "rename schema",
+)
+"""What adds rows and what ends rows of every kind."""
+
+
 def test_commits_that_were_begun_before_still_succeed(lake: forklake.Lake, parent: forklake.Catalog) -> None:
-    for name, change in CHANGES.items():
+    for name in BEGUN:
+        change = CHANGES[name]
         child, other = lake.fork_many("parent", [f"{name} 1", f"{name} 2"])
         change(other)
         tx = child.transaction()
@@ -150,7 +168,7 @@ def test_commits_that_were_begun_before_still_succeed(lake: forklake.Lake, paren
 def test_a_handle_that_saw_ancestors_rows_can_change_the_copies(
     lake: forklake.Lake, parent: forklake.Catalog, reopen
 ) -> None:
-    for name in ("drop table", "replace view", "rename schema", "drop macro", "update"):
+    for name in ("drop table", "replace view", "rename schema"):
         child, other = lake.fork_many("parent", [f"{name} 1", f"{name} 2"])
         elsewhere = reopen().catalog(child.name)
         assert look(elsewhere) == look(child) == look(other)
@@ -180,7 +198,7 @@ def test_forks_of_a_catalog_that_is_being_copied_see_each_row_once(
     table.append(numbered(1000, 1001))
     table.delete("id < 10")
     source = catalog
-    for round_ in range(6):
+    for round_ in range(3):
         middle = lake.fork(source.name, f"middle {round_}")
         middle.table("t").delete(f"id = {20 + round_}")
         expected = content(middle.table("t"))
@@ -206,7 +224,7 @@ def test_forks_of_a_catalog_that_is_being_copied_see_each_row_once(
             assert content(lake.catalog(name).table("t")) == expected
             assert lake.catalog(name).table("t").count() == len(expected)
         source = middle
-    assert len(ids(source.table("t"))) == MANY - 10 + 2 - 6
+    assert len(ids(source.table("t"))) == MANY - 10 + 2 - 3
 
 
 def test_a_child_and_its_parent_can_be_copied_at_once(
