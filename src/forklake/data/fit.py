@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Context
+from decimal import Decimal as Number
 
 import pyarrow as pa
 from pyarrow import types as kind
@@ -14,9 +16,10 @@ from forklake.errors import InvalidData
 from forklake.model.arrow import is_any_list
 from forklake.model.entities import Column
 from forklake.model.kernels import pc
-from forklake.model.types import to_sql
+from forklake.model.types import Decimal, to_sql
 
 _MOST_DIGITS = pa.decimal128(38, 0)
+_ENOUGH = Context(prec=10_000)
 _UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 
 
@@ -114,7 +117,29 @@ def _to_decimal(array: pa.Array, column: Column, where: str) -> pa.Array:
         array = array.cast(_MOST_DIGITS)
     if column.type == "uint128" and len(array) and (pc.min(array).as_py() or 0) < 0:
         raise misfit(where, column, "a value is negative")
-    return _safely(array, column, where)
+    type = column.data_type
+    try:
+        return _safely(array, column, where)
+    except pa.ArrowInvalid:
+        # Arrow says what is wrong, and not with which value.
+        for value in array.to_pylist():
+            excess = excess_digits(value, type) if value is not None and isinstance(type, Decimal) else None
+            if excess is not None:
+                raise misfit(where, column, f"{value} {excess}") from None
+        raise
+
+
+def excess_digits(number: Number, type: Decimal) -> str | None:
+    """What a number has too much of for a type; None if it fits."""
+    if not number.is_finite():
+        return "is no number that a decimal holds"
+    whole = type.precision - type.scale
+    if number and number.adjusted() >= whole:
+        limit = ("9" * whole or "0") + ("." + "9" * type.scale if type.scale else "")
+        return f"has more than {whole} digits before the point: it must lie within ±{limit}"
+    if number != number.quantize(Number(1).scaleb(-type.scale), context=_ENOUGH):
+        return f"has more than {type.scale} digits after the point"
+    return None
 
 
 def _to_float(array: pa.Array, column: Column, where: str) -> pa.Array:

@@ -191,7 +191,8 @@ def _column_of(values: object, column: Column) -> pa.Array:
             return array_of(values, column)
         case _:
             raise InvalidData(
-                f'the values of "{column.name}" are a list or an array, not {type(values).__name__}'
+                f'the values of "{column.name}" are a list or an array, not {type(values).__name__}: '
+                "a dict holds whole columns, so put a single row into a list: [{…}]"
             )
 
 

@@ -13,12 +13,12 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from forklake.data.fit import fit, match_names, misfit
+from forklake.data.fit import excess_digits, fit, match_names, misfit
 from forklake.errors import InvalidData
 from forklake.model.arrow import to_arrow
 from forklake.model.entities import Column
 from forklake.model.texts import stored
-from forklake.model.types import Scalar
+from forklake.model.types import MAX_PRECISION, Decimal, Scalar
 
 _Convert = Callable[[object], object]
 
@@ -82,8 +82,12 @@ def _converter(column: Column) -> _Convert:
             return _pairs(column)
         case "struct":
             return _fields(column)
+        case name if name in _LIMITS:
+            return _between(*_LIMITS[name])
+        case _ if isinstance(column.data_type, Decimal):
+            return _exact(column.data_type)
         case name:
-            return _SCALARS["decimal" if name.startswith("decimal(") else name]
+            return _SCALARS[name]
 
 
 def _is_missing(value: object) -> bool:
@@ -132,8 +136,12 @@ def _fields(column: Column) -> _Convert:
 
 
 def _wrong(value: object, wanted: str) -> TypeError:
+    return TypeError(f"{_short(value)} is not {wanted}")
+
+
+def _short(value: object) -> str:
     shown = repr(value)
-    return TypeError(f"{shown if len(shown) <= 80 else shown[:80] + '…'} is not {wanted}")
+    return shown if len(shown) <= 80 else shown[:80] + "…"
 
 
 def _boolean(value: object) -> bool:
@@ -165,24 +173,35 @@ def _whole(value: object) -> int:
     return int(number)
 
 
-def _unsigned(value: object) -> int:
-    number = _whole(value)
-    if number < 0:
-        raise _wrong(value, "zero or more")
-    return number
+def _between(low: int, high: int) -> _Convert:
+    def converted(value: object) -> int:
+        number = _whole(value)
+        if not low <= number <= high:
+            raise _wrong(value, f"between {low} and {high}")
+        return number
+
+    return converted
 
 
-def _exact(value: object) -> Number:
-    if isinstance(value, Number):
-        return value
-    number = _number(value)
-    if not isinstance(number, int):
-        raise _wrong(value, "a Decimal or a whole number")
-    return Number(number)
+def _exact(type: Decimal) -> _Convert:
+    def converted(value: object) -> Number:
+        number = value if isinstance(value, Number) else _number(value)
+        if not isinstance(number, Number | int):
+            raise _wrong(value, "a Decimal or a whole number")
+        exact = Number(number)
+        excess = excess_digits(exact, type)
+        if excess is not None:
+            raise ValueError(f"{_short(value)} {excess}")
+        return exact
+
+    return converted
 
 
 def _large(value: object) -> Number:
-    return Number(_whole(value))
+    number = Number(_whole(value))
+    if number.adjusted() >= MAX_PRECISION:
+        raise _wrong(value, f"a number of at most {MAX_PRECISION} digits")
+    return number
 
 
 def _real(value: object) -> float:
@@ -292,13 +311,14 @@ def _interval(value: object) -> pa.MonthDayNano:
             raise _wrong(value, "a timedelta or a MonthDayNano")
 
 
+_LIMITS: dict[str, tuple[int, int]] = {
+    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+}
 _SCALARS: dict[str, _Convert] = {
     "boolean": _boolean,
-    **{f"int{bits}": _whole for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": _unsigned for bits in (8, 16, 32, 64)},
     "int128": _large,
     "uint128": _large,
-    "decimal": _exact,
     "float32": _single,
     "float64": _real,
     "date": _date,

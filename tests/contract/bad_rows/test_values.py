@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import forklake
 from forklake.errors import ColumnNotFound, DuplicateColumn, InvalidData, InvalidPredicate
@@ -200,3 +201,40 @@ def test_what_holds_no_rows_is_refused(refuse) -> None:
     for data in ("text", 7, None, [1], object()):
         refuse(lambda t, data=data: t.append(data), InvalidData, "rows")
     refuse(lambda t: t.append([{"id": 1}, 2]), InvalidData, "row 1")
+
+
+# Numbers beyond what a type holds, and what the refusal has to tell of it.
+BEYOND: list[tuple[str, Any, str]] = [
+    ("BIGINT", 2**70, f"between {-(2**63)} and {2**63 - 1}"),
+    ("UTINYINT", 256, "between 0 and 255"),
+    ("UTINYINT", -1, "between 0 and 255"),
+    ("HUGEINT", 10**38, "at most 38 digits"),
+    ("DECIMAL(10,2)", Decimal("1e12"), "±99999999.99"),
+    ("DECIMAL(10,2)", 10**12, "±99999999.99"),
+    ("DECIMAL(2,2)", Decimal(-1), "±0.99"),
+    ("DECIMAL(10,2)", Decimal("1.005"), "more than 2 digits after the point"),
+    ("DECIMAL(10,2)", Decimal("Infinity"), "no number that a decimal holds"),
+]
+
+
+def test_a_number_that_is_too_large_is_named_with_the_limits(catalog: forklake.Catalog) -> None:
+    for at, (type, value, limits) in enumerate(BEYOND):
+        table = catalog.create_table(f"t{at}", f"id INT, n {type}")
+        for nested in (False, True):
+            if nested:
+                table.add_column("l", f"{type}[]")
+            row = {"id": 1, "l": [None, value]} if nested else {"id": 1, "n": value}
+            with pytest.raises(InvalidData) as caught:
+                table.append([{"id": 0}, row])
+            for word in ("row 1", '"l' if nested else '"n"', type, str(value), limits):
+                assert word in str(caught.value)
+        if isinstance(value, Decimal) and value.is_finite():
+            with pytest.raises(InvalidData) as caught:
+                table.append(pa.table({"n": pa.array([None, value])}))
+            assert str(value.quantize(Decimal(1)) if value == int(value) else value) in str(caught.value)
+            assert limits in str(caught.value)
+        assert table.count() == 0
+
+
+def test_a_single_row_is_not_taken_for_columns(refuse) -> None:
+    refuse(lambda t: t.append({"id": 1}), InvalidData, '"id"', "a single row into a list")
