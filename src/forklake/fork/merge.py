@@ -16,13 +16,13 @@ from forklake.commit.publish import publish
 from forklake.commit.settle import AdoptedFiles, TableWrites
 from forklake.data.summary import summary_of_default
 from forklake.errors import CommitConflict, InvalidArgument, MergeConflict, StoreBusy
-from forklake.fork.base import Ancestry, Merge, MergeBase, merge_base
+from forklake.fork.base import MergeBase, ancestries, merge_base
 from forklake.fork.net import Net, NetFiles, commits, net_changes, same
-from forklake.fork.side import Side
+from forklake.fork.side import Kind, Object, Side
 from forklake.model.changes import Change, Conflict, Verb
 from forklake.model.entities import Origin, Table
 from forklake.model.files import ColumnStats, DataFile, DeleteFile
-from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
+from forklake.model.ids import ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
@@ -91,10 +91,10 @@ class Merging:
             raise InvalidArgument(f'"{source}" cannot be merged into itself')
         for _ in range(ATTEMPTS):
             found = self.prepare(source, into)
+            if found.conflicts and not dry_run:
+                raise _refusal(source, into, found)
             if dry_run or not found.plan.changes:
                 return _result(source, into, found, None)
-            if found.conflicts:
-                raise _refusal(source, into, found)
             try:
                 published = publish(
                     self._database, found.plan, found.draft.head, author, figures=self._figures
@@ -127,20 +127,12 @@ class Merging:
 
     def base(self, source: str, ours: Head, into: str, theirs: Head) -> MergeBase:
         """What two catalogs have in common."""
-        found = merge_base(self._ancestry(ours.catalog_id), self._ancestry(theirs.catalog_id))
+        found = merge_base(*ancestries(self._database, ours.catalog_id, theirs.catalog_id))
         if found is None:
             raise InvalidArgument(
                 f'"{source}" and "{into}" have no ancestor in common: only forks and their parents are merged'
             )
         return found
-
-    def _ancestry(self, catalog: CatalogId) -> Ancestry:
-        lineage = self._database.rows("lineage", catalog=catalog)
-        merges = self._database.rows("merges_into", catalog=catalog)
-        return Ancestry(
-            {source: bound if copied is None else copied for source, bound, _, copied in lineage},
-            tuple(Merge(*row) for row in merges),
-        )
 
     def _told(self, found: Sequence[Conflict], net: Net, builder: _Builder) -> list[Conflict]:
         """Conflicts with the names of files, and the commits of both sides."""
@@ -177,6 +169,9 @@ class _Builder:
         self._adopt_objects()
         self._adopt_tags()
         for layout in self._net.layouts:
+            table = self._ours.table(layout.table)
+            if table is None or self._is_gone("table", table):
+                continue
             theirs = self._theirs.layout(layout.table) if self._theirs.table(layout.table) else (None, None)
             if theirs != layout.ours:
                 if theirs != layout.base:
@@ -220,6 +215,9 @@ class _Builder:
     def _adopt_tags(self) -> None:
         for tag in self._net.tags:
             there = self._theirs.find(tag.kind, tag.owner.id) is not None
+            if self._is_gone(tag.kind, tag.owner):
+                self._diverge(Change(_TAGS[tag.kind], tag.owner.id, name=tag.owner.name))
+                continue
             theirs = self._theirs.tags(tag.kind, tag.owner.id) if there else {}
             value = theirs.get((tag.column, tag.key))
             if value == tag.ours:
@@ -230,9 +228,17 @@ class _Builder:
                 self._diverge(Change(_TAGS[tag.kind], tag.owner.id, name=tag.owner.name, detail=detail))
             self.draft.set_tag(tag.owner, tag.column, tag.key, tag.ours)
 
+    def _is_gone(self, kind: Kind, item: Object) -> bool:
+        """Whether the target has dropped what both had."""
+        there = self._theirs.find(kind, item.id) is not None
+        return not there and self._base.find(kind, item.id) is not None
+
     def _writes(self, net: NetFiles) -> Iterator[TableWrites]:
         table = self._ours.table(net.table)
         if table is None:
+            return
+        if self._is_gone("table", table):
+            self._diverge(Change(Verb.INSERT, table.id, table.schema_id, name=table.name))
             return
         ended: dict[RowKey, Origin] = {}
         touched: list[DataFileId] = []
@@ -240,14 +246,14 @@ class _Builder:
         positions: list[tuple[DataFileId, int]] = []
         removed = removed_bytes = 0
         for state in net.retired:
-            held = self._untouched(state, None, table)
+            held = self._untouched(state, table)
             if held is not None:
                 ended |= _ends(held.file)
                 touched.append(held.file.id)
                 removed += held.live_rows
                 removed_bytes += held.file.file_size_bytes
         for before, now in net.holed:
-            held = self._untouched(before, now, table)
+            held = self._untouched(before, table)
             if held is None:
                 continue
             touched.append(held.file.id)
@@ -276,15 +282,13 @@ class _Builder:
             adopted=self._adopted(table, added, deletes, positions),
         )
 
-    def _untouched(self, before: FileState, now: FileState | None, table: Table) -> FileState | None:
-        """A file of both as the target has it, if it is as it was; None if nothing is left to do."""
+    def _untouched(self, before: FileState, table: Table) -> FileState | None:
+        """A file of both as the target has it, if it is as it was; None if both took rows from it.
+
+        Even if they took the same rows: these may live on in other files, with two values.
+        """
         held = self._held.get(before.file.id)
-        is_gone = held is None or not held.is_live
-        if (now is None and is_gone) or (
-            now is not None and held is not None and held.is_live and held.deletes == now.deletes
-        ):
-            return None
-        if held is None or is_gone or held.deletes != before.deletes:
+        if held is None or not held.is_live or held.deletes != before.deletes:
             self._diverge_on(before.file, table)
             return None
         return held

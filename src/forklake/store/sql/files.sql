@@ -327,12 +327,17 @@ SELECT data_file_id, position, begin_snapshot
  WHERE catalog_id = $catalog AND data_file_id IN ids($files) AND begin_snapshot <= $at;
 
 -- name: merges_into
--- What was merged into a catalog, or into its ancestors before it was forked.
+-- What was merged into a catalog, or into its ancestors before it was forked: some catalogs, those that descend from
+-- others, and those that something was merged into themselves.
 SELECT m.source_catalog_id, m.source_snapshot, m.merge_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_catalog_merge m ON m.catalog_id = l.source_catalog_id
                                AND m.merge_snapshot <= COALESCE(l.copied_snapshot, l.max_snapshot)
- WHERE l.catalog_id = $catalog;
+ WHERE l.catalog_id = $catalog
+   AND (m.source_catalog_id IN ids($wanted)
+        OR EXISTS (SELECT 1 FROM ducklake_catalog_merge n WHERE n.catalog_id = m.source_catalog_id)
+        OR EXISTS (SELECT 1 FROM ducklake_catalog_lineage d
+                    WHERE d.catalog_id = m.source_catalog_id AND d.source_catalog_id IN ids($apart)));
 
 -- name: inlined_content
 SELECT data_file_id, content

@@ -41,7 +41,7 @@ INSERT INTO ducklake_file_column_stats
 SELECT f.catalog_id, f.data_file_id, f.table_id, CAST($column AS BIGINT), f.record_count, 0, CAST($low AS VARCHAR),
        CAST($high AS VARCHAR), CAST($low_key AS VARCHAR), CAST($high_key AS VARCHAR), CAST($nan AS BOOLEAN)
   FROM ducklake_data_file f
- WHERE f.catalog_id = $catalog AND f.data_file_id IN ids($files)
+ WHERE f.catalog_id = $catalog AND f.data_file_id IN ids($files) AND f.file_format <> 'inlined'
    AND NOT EXISTS (SELECT 1 FROM ducklake_file_column_stats s
                     WHERE s.catalog_id = $catalog AND s.data_file_id = f.data_file_id AND s.column_id = $column);
 

@@ -1,0 +1,321 @@
+"""Whatever forks did, a merge brings exactly what the other side has not seen, or is refused and changes nothing.
+
+The model knows no snapshots and no bases. Every row has a version that is written nowhere else, and every catalog
+remembers which versions and deeds it has ever held; forks inherit that memory and merges unite it. So a version
+that the other side has seen was given up there on purpose, and one that it has not seen is news.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+import forklake
+from forklake.errors import MergeConflict
+
+STEPS = 25
+PROGRAMS = {"sqlite": 30, "duckdb": 4, "postgresql": 12}
+MOST_CATALOGS = 5
+VERBS = {
+    "append": 8,
+    "append_file": 4,
+    "delete": 5,
+    "update": 5,
+    "upsert": 2,
+    "overwrite": 1,
+    "flush": 2,
+    "add_column": 2,
+    "drop_column": 1,
+    "create": 2,
+    "drop": 1,
+    "comment": 1,
+    "fork": 6,
+    "merge": 14,
+    "materialize": 1,
+}
+Rows = dict[int, int]
+"""Versions by row id."""
+
+
+@dataclass
+class Memory:
+    """What a catalog holds, and what it has ever held."""
+
+    tables: dict[str, Rows] = field(default_factory=dict)
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
+    """Versions."""
+    deeds: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """What was done to which table, by a number of its own."""
+
+    def copy(self) -> Memory:
+        return Memory(
+            {name: dict(rows) for name, rows in self.tables.items()},
+            dict(self.columns),
+            dict(self.comments),
+            set(self.seen),
+            dict(self.deeds),
+        )
+
+
+class Run:
+    """One program on one lake."""
+
+    def __init__(self, lake: forklake.Lake, random: Random) -> None:
+        self.lake = lake
+        self.random = random
+        self.numbers = count(1)
+        self.prefix = uuid4().hex[:8]
+        self.known: dict[str, Memory] = {}
+        root = f"{self.prefix}_0"
+        self.known[root] = Memory()
+        catalog = lake.create_catalog(root)
+        for name in ("a", "b"):
+            self.create(catalog, name)
+
+    # ---- What happens ---
+
+    def step(self) -> None:
+        verb = self.random.choices(list(VERBS), list(VERBS.values()))[0]
+        name = self.random.choice(list(self.known))
+        if verb == "fork":
+            self.fork(name)
+        elif verb == "merge":
+            self.merge(name)
+        else:
+            catalog = self.lake.catalog(name)
+            tables = list(self.known[name].tables)
+            if verb == "create":
+                self.create(catalog, self.random.choice("abcd"))
+            elif verb == "materialize":
+                catalog.materialize()
+            elif tables:
+                self.change(catalog, self.random.choice(tables), verb)
+        self.compare(name)
+
+    def create(self, catalog: forklake.Catalog, name: str) -> None:
+        memory = self.known[catalog.name]
+        if name in memory.tables:
+            return
+        made = catalog.create_table(name, "k BIGINT, ver BIGINT")
+        if self.random.random() < 0.5:
+            made.set_option("data_inlining_row_limit", self.random.choice((0, 2)))
+        memory.tables[name] = {}
+        memory.columns[name] = ("k", "ver")
+        memory.deeds[next(self.numbers)] = ("create", name)
+
+    def fork(self, name: str) -> None:
+        if len(self.known) < MOST_CATALOGS:
+            made = f"{self.prefix}_{next(self.numbers)}"
+            mode: Any = "copy" if self.random.random() < 0.15 else "reference"
+            self.lake.fork(name, made, mode=mode)
+            self.known[made] = self.known[name].copy()
+
+    def change(self, catalog: forklake.Catalog, name: str, verb: str) -> None:
+        memory, table = self.known[catalog.name], catalog.table(name)
+        before = dict(memory.tables[name])
+        match verb:
+            case "append" | "append_file":
+                table.append(self.fresh(3 if verb == "append" else 120))
+            case "delete":
+                table.delete(f"ver % {self.random.randint(2, 7)} = 0")
+            case "update":
+                table.update(
+                    {"ver": f"ver + {next(self.numbers) * 10**9}"}, f"k % 5 = {self.random.randint(0, 4)}"
+                )
+            case "upsert":
+                table.merge(self.fresh(2), "k")
+            case "overwrite":
+                table.overwrite(self.fresh(2), where=f"k % 3 = {self.random.randint(0, 2)}")
+            case "flush":
+                catalog.flush_inlined()
+            case "add_column":
+                column = f"c{next(self.numbers)}"
+                table.add_column(column, "INT", default=str(self.random.randint(1, 9)))
+                memory.columns[name] = (*memory.columns[name], column)
+            case "drop_column":
+                if len(memory.columns[name]) == 2:
+                    return
+                column = self.random.choice(memory.columns[name][2:])
+                table.drop_column(column)
+                memory.columns[name] = tuple(c for c in memory.columns[name] if c != column)
+            case "drop":
+                table.drop()
+                del memory.tables[name], memory.columns[name]
+                memory.comments.pop(name, None)
+                memory.deeds[next(self.numbers)] = ("drop", name)
+                return
+            case "comment":
+                memory.comments[name] = f"said {next(self.numbers)}"
+                table.comment(memory.comments[name])
+            case _:
+                raise AssertionError(verb)
+        if verb == "flush":
+            for other in memory.tables:
+                memory.deeds[next(self.numbers)] = ("flush", other)
+            return
+        memory.tables[name] = found = rows_of(table)
+        memory.seen.update(found.values())
+        kinds = {"append_file": "append", "drop_column": "alter", "add_column": "alter"}
+        if found != before or verb in ("add_column", "drop_column", "comment"):
+            memory.deeds[next(self.numbers)] = (kinds.get(verb, verb), name)
+
+    def fresh(self, rows: int) -> list[dict[str, int]]:
+        return [{"k": self.random.randint(0, 50), "ver": next(self.numbers) * 10**3} for _ in range(rows)]
+
+    # ---- Merging ---
+
+    def merge(self, into: str) -> None:
+        others = [name for name in self.known if name != into]
+        if not others:
+            return
+        source = self.random.choice(others)
+        ours, theirs = self.known[source], self.known[into]
+        target = self.lake.catalog(into)
+        before = target.snapshot
+        past = {name: rows_of(target.table(name)) for name in theirs.tables}
+        dry = self.lake.merge(source, into, dry_run=True)
+        assert target.snapshot == before
+        try:
+            result = self.lake.merge(source, into)
+        except MergeConflict as conflict:
+            assert dry.conflicts == conflict.conflicts != ()
+            assert target.snapshot == before
+            assert not self.must_go_well(ours, theirs), (source, into, str(conflict))
+            return
+        assert dry.conflicts == ()
+        self.known[into] = self.united(ours, theirs)
+        self.compare(into)
+        assert [rows_of(target.table(name, at=before)) for name in past] == list(past.values())
+        if result.snapshot is not None:
+            self.check_feed(target, past, before)
+            again = self.lake.merge(source, into)
+            assert again.snapshot is None
+            assert again.changes == ()
+
+    def must_go_well(self, ours: Memory, theirs: Memory) -> bool:
+        """Appends stand beside anything but another definition, and what is done elsewhere beside all."""
+        mine = [deed for number, deed in ours.deeds.items() if number not in theirs.deeds]
+        yours = [deed for number, deed in theirs.deeds.items() if number not in ours.deeds]
+        touched = {table for _, table in mine} & {table for _, table in yours}
+        met = [verb for verb, table in mine if table in touched]
+        found = [verb for verb, table in yours if table in touched]
+        appends = all(verb == "append" for verb in met)
+        return not touched or (appends and not {"alter", "drop", "create"} & set(found))
+
+    def united(self, ours: Memory, theirs: Memory) -> Memory:
+        united = theirs.copy()
+        news = {
+            table
+            for number, (verb, table) in ours.deeds.items()
+            if number not in theirs.deeds and verb in ("create", "drop", "alter", "comment")
+        }
+        for name in news:
+            if name not in ours.tables:
+                united.tables.pop(name, None)
+                united.columns.pop(name, None)
+                united.comments.pop(name, None)
+            elif name not in theirs.tables:
+                united.tables[name] = {}
+                united.columns[name] = ours.columns[name]
+        for number, (verb, name) in ours.deeds.items():
+            if number not in theirs.deeds and name in united.tables and name in ours.tables:
+                if verb == "alter":
+                    united.columns[name] = ours.columns[name]
+                if verb == "comment" or (verb == "create" and name in ours.comments):
+                    united.comments[name] = ours.comments[name]
+        for name, rows in ours.tables.items():
+            if name in united.tables:
+                united.tables[name] = self.rows_united(rows, united.tables[name], ours, theirs)
+        united.seen |= ours.seen
+        united.deeds |= ours.deeds
+        return united
+
+    def rows_united(self, rows: Rows, others: Rows, ours: Memory, theirs: Memory) -> Rows:
+        found: Rows = {}
+        for row in rows.keys() | others.keys():
+            mine, yours = rows.get(row), others.get(row)
+            if mine == yours or (mine is not None and mine in theirs.seen):
+                chosen = yours
+            elif yours is None or yours in ours.seen:
+                chosen = mine
+            else:
+                assert mine is None, "both changed a row, and nobody noticed"
+                chosen = yours
+            if chosen is not None:
+                found[row] = chosen
+        return found
+
+    # ---- Looking ---
+
+    def compare(self, name: str) -> None:
+        memory, catalog = self.known[name], self.lake.catalog(name)
+        assert {table.name for table in catalog.tables()} == memory.tables.keys()
+        for table_name, rows in memory.tables.items():
+            table = catalog.table(table_name)
+            assert tuple(column.name for column in table.columns) == memory.columns[table_name]
+            assert table.tags().get("comment") == memory.comments.get(table_name)
+            assert rows_of(table) == rows
+            assert table.count() == table.stats().record_count == len(rows)
+            self.check_pruning(table, memory.columns[table_name])
+
+    def check_pruning(self, table: forklake.Table, columns: tuple[str, ...]) -> None:
+        found = table.scan().to_pylist()
+        for column in columns[2:]:
+            for value in {row[column] for row in found}:
+                expected = sum(row[column] == value for row in found)
+                assert table.scan(f"{column} = {value}").count() == expected
+
+    def check_feed(self, target: forklake.Catalog, past: dict[str, Rows], start: int) -> None:
+        """Told forward from the old rows, the feed leads to the new ones."""
+        for table in target.tables():
+            rows = dict(past.get(table.name, {}))
+            changes = target.table(table.name).changes(start).to_pylist()
+            for change in changes:
+                if change["change_type"] in ("delete", "update_preimage"):
+                    assert rows.pop(change["row_id"]) == change["ver"]
+            for change in changes:
+                if change["change_type"] in ("insert", "update_postimage"):
+                    assert change["row_id"] not in rows
+                    rows[change["row_id"]] = change["ver"]
+            assert rows == self.known[target.name].tables[table.name]
+
+
+def rows_of(table: forklake.Table) -> Rows:
+    found = table.scan(columns=["ver"], row_ids=True).to_pylist()
+    rows = {row["row_id"]: row["ver"] for row in found}
+    assert len(rows) == len(found), "a row id twice"
+    return rows
+
+
+@pytest.fixture
+def backend(lake_url: str) -> str:
+    return lake_url.partition(":")[0]
+
+
+def test_a_merge_brings_exactly_what_the_other_side_has_not_seen(lake: forklake.Lake, backend: str) -> None:
+    scale = 20 if settings().max_examples > 1000 else 1
+
+    @settings(
+        max_examples=PROGRAMS[backend] * scale,
+        phases=(Phase.explicit, Phase.reuse, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+        print_blob=True,
+    )
+    @given(seed=st.integers(0, 2**32))
+    def programs(seed: int) -> None:
+        note(f"seed {seed}")
+        run = Run(lake, Random(seed))
+        for _ in range(STEPS):
+            run.step()
+
+    programs()
