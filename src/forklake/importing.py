@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from glob import glob
+from itertools import takewhile
 from pathlib import Path
 
-from pyarrow.fs import FileSelector, FileType
+from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from forklake.commit.draft import Draft
 from forklake.data.existing import Existing, Inspection
@@ -18,6 +21,7 @@ from forklake.model.mapping import Mapping
 
 _THREADS = 8
 _KINDS = ("field_id", "by_name", "by_position")
+_WILD = re.compile(r"[*?\[]")
 
 
 def check_mapping(mapping: object) -> None:
@@ -55,21 +59,43 @@ def _listed(paths: object) -> list[str]:
 
 
 def _expanded(storage: Storage, path: str) -> list[str]:
-    """A file itself, or every file of a folder."""
+    """A file itself, every file of a folder, or what a pattern finds."""
     if "://" in path:
         return _in_bucket(storage, path)
-    local = Path(path).absolute()
-    if ".." in local.parts:
-        local = local.resolve()
+    if _WILD.search(path) and not Path(path).exists():
+        root = _plain_folders(path)
+        # A Path refuses some patterns.
+        files = [file for file in sorted(glob(path, recursive=True)) if Path(file).is_file()]  # noqa: PTH207
+        return _found(path, [str(_absolute(file)) for file in files if _is_data(file.removeprefix(root))])
+    local = _absolute(path)
     if not local.is_dir():
         return [str(local)]
     below = sorted(local.rglob("*.parquet"))
     return _checked(path, [str(file) for file in below if _is_data(file.relative_to(local).as_posix())])
 
 
+def _absolute(path: str) -> Path:
+    local = Path(path).absolute()
+    return local.resolve() if ".." in local.parts else local
+
+
+def _plain_folders(pattern: str) -> str:
+    """The folders that a pattern begins with, up to the first that is one itself."""
+    plain = list(takewhile(lambda part: not _WILD.search(part), pattern.split("/")))
+    return "".join(f"{part}/" for part in plain)
+
+
+def _found(pattern: str, files: list[str]) -> list[str]:
+    if not files:
+        raise FileMissing(f"no file matches {pattern}")
+    return files
+
+
 def _in_bucket(storage: Storage, path: str) -> list[str]:
     filesystem, key = storage.resolve(path.rstrip("/"), relative=False)
     try:
+        if _WILD.search(key) and filesystem.get_file_info(key).type == FileType.NotFound:
+            return _matching(filesystem, path, key)
         if filesystem.get_file_info(key).type != FileType.Directory:
             return [path]
         below = sorted(info.path for info in filesystem.get_file_info(FileSelector(key, recursive=True)))
@@ -78,6 +104,29 @@ def _in_bucket(storage: Storage, path: str) -> list[str]:
         raise StorageError(f"looking at {path} failed: {reason}") from None
     named = [file for file in below if file.endswith(".parquet") and _is_data(file.removeprefix(f"{key}/"))]
     return _checked(path, [f"s3://{file}" for file in named])
+
+
+def _matching(filesystem: FileSystem, path: str, pattern: str) -> list[str]:
+    """The objects whose keys match a pattern; only those below its first plain folders are listed."""
+    root = _plain_folders(pattern)
+    selector = FileSelector(root.rstrip("/"), allow_not_found=True, recursive=True)
+    matches = re.compile(_expression(pattern)).fullmatch
+    keys = sorted(
+        info.path
+        for info in filesystem.get_file_info(selector)
+        if info.type == FileType.File and matches(info.path)
+    )
+    return _found(path, [f"s3://{key}" for key in keys if _is_data(key.removeprefix(root))])
+
+
+def _expression(pattern: str) -> str:
+    """A pattern as a regular expression: `**` goes through folders, and nothing else does."""
+    parts = re.split(r"(\*\*/|\*|\?|\[!?[^\]/]+\])", pattern)
+    known = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]", "": ""}
+    return "".join(
+        known[part] if part in known else (part.replace("[!", "[^", 1) if at % 2 else re.escape(part))
+        for at, part in enumerate(parts)
+    )
 
 
 def _is_data(path: str) -> bool:

@@ -205,7 +205,8 @@ class RowVerbs:
         """Make Parquet files that exist part of the table, where they are. Returns how many rows they have.
 
         Columns are found by `field_id`, `by_name` (and in the folders of a path such as `region=eu/`),
-        `by_position`, or as a dict of names in files to columns says. A folder stands for the files in it.
+        `by_position`, or as a dict of names in files to columns says. A folder stands for the files in it,
+        and a pattern (`in/*.parquet`, `in/**/*.parquet`) for those that match.
         """
         check_mapping(mapping)
         workbench = self._scope.workbench

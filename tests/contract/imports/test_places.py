@@ -160,6 +160,32 @@ def test_a_file_that_changes_after_the_import_is_not_read_wrongly(catalog, put, 
     assert str(path) in str(caught.value)
 
 
+def test_patterns_stand_for_the_files_that_they_match(catalog, put, incoming, rows, monkeypatch) -> None:
+    names = ("a1", "a2", "b1", "deep/a3", "deep/er/a4", "_tmp/a5", ".dot/a6", "deep/_a7", "a[1]")
+    for at, name in enumerate(names):
+        put(f"{name}.parquet", numbers(at))
+    found = {
+        "*.parquet": {0, 1, 2, 8},
+        "a?.parquet": {0, 1},
+        "[!a]*.parquet": {2},
+        "**/a*.parquet": {0, 1, 3, 4, 8},
+        "*/*.parquet": {3},
+        "deep/**/*.parquet": {3, 4},
+        "a[1].parquet": {8},
+    }
+    monkeypatch.chdir(incoming)
+    for at, (pattern, expected) in enumerate(found.items()):
+        for path in (str(incoming / pattern), pattern, [pattern, f"../incoming/{pattern}"]):
+            table = catalog.create_table(f"t{at}", "n BIGINT")
+            assert table.add_files(path, mapping="by_name") == len(expected), pattern
+            assert {row["n"] for row in rows(table)} == expected
+            table.drop()
+    table = catalog.create_table("t", "n BIGINT")
+    for pattern in ("z*.parquet", "nowhere/*.parquet", "_tmp*"):
+        with pytest.raises(FileMissing, match="no file matches"):
+            table.add_files(incoming / pattern, mapping="by_name")
+
+
 @pytest.fixture
 def bucket_lake(lake_url: str, s3_url: str):
     with forklake.connect(lake_url, data_path=s3_url, create=True) as lake:
@@ -185,6 +211,12 @@ def test_files_in_buckets_are_imported_one_by_one_and_by_folder(bucket_lake, s3_
     assert table.delete("v = 5") == 1
     assert table.update({"v": "v + 10"}, "n = 1") == 1
     assert rows(table) == [{"n": 0, "v": 0}, {"n": 1, "v": 11}, {"n": 4, "v": 4}]
+    found = {"**/x*.parquet": 1, "in/*.parquet": 1, "in/v=[0-9]/*": 1, "*.parquet": 1, "**/*.parquet": 3}
+    for at, (pattern, count) in enumerate(found.items()):
+        matched = catalog.create_table(f"t{at}", "n BIGINT, v BIGINT")
+        assert matched.add_files(f"s3://{bucket}/{pattern}", mapping="by_name") == count, pattern
+    with pytest.raises(FileMissing, match="no file matches"):
+        table.add_files(f"s3://{bucket}/none/*.parquet", mapping="by_name")
     for path in (f"s3://{bucket}/gone.parquet", f"s3://{bucket}/none/", "s3://no-such-bucket/x.parquet"):
         with pytest.raises(StorageError) as caught:
             table.add_files(path, mapping="by_name")
