@@ -1,8 +1,8 @@
-"""Whatever forks did, a merge brings exactly what the other side has not seen, or is refused and changes nothing.
+"""Whatever forks did, a merge brings what the other side has not seen, or is refused and leaves no trace.
 
-The model knows no snapshots and no bases. Every row has a version that is written nowhere else, and every catalog
-remembers which versions and deeds it has ever held; forks inherit that memory and merges unite it. So a version
-that the other side has seen was given up there on purpose, and one that it has not seen is news.
+The model knows no snapshots and no bases. Every row has a version that is written nowhere else, and every
+catalog remembers which versions and deeds it has ever held; forks inherit that memory and merges unite it. So
+a version that the other side has seen was given up there on purpose, and one that it has not seen is news.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ collide with what the source did. Data files are taken over as they are; no row 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from forklake.commit.conflicts import conflicts
 from forklake.commit.draft import Draft, Merged, Plan
@@ -146,6 +146,42 @@ class Merging:
         ]
 
 
+@dataclass(slots=True)
+class _Taken:
+    """Rows of one table that the target loses."""
+
+    ended: dict[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
+    touched: list[DataFileId] = field(default_factory=list[DataFileId])
+    delete_files: list[DeleteFileId] = field(default_factory=list[DeleteFileId])
+    positions: list[tuple[DataFileId, int]] = field(default_factory=list[tuple[DataFileId, int]])
+    rows: int = 0
+    file_size_bytes: int = 0
+
+    def retire(self, held: FileState) -> None:
+        """A whole file goes."""
+        self.ended |= _ends(held.file)
+        self.touched.append(held.file.id)
+        self.rows += held.live_rows
+        self.file_size_bytes += held.file.file_size_bytes
+
+    def delete(self, held: FileState, before: FileState, now: FileState) -> None:
+        """A file loses the rows that the source has taken from it since."""
+        self.touched.append(held.file.id)
+        self.rows += now.deleted_count - before.deleted_count
+        known = before.positions
+        if now.file.deletes is not None and now.deletes[0] != before.deletes[0]:
+            self.delete_files.append(now.file.deletes.id)
+            known = frozenset[int]()
+            if held.file.deletes is not None:
+                self.ended[RowKey("delete_file", held.file.deletes.id)] = _origin(held.file.deletes)
+        self.positions += [(held.file.id, place) for place in sorted(now.positions - known)]
+
+    def delete_from_new(self, state: FileState) -> None:
+        """A file comes without rows that it has lost already."""
+        self.delete_files += [] if state.file.deletes is None else [state.file.deletes.id]
+        self.positions += [(state.file.id, place) for place in sorted(state.positions)]
+
+
 class _Builder:
     """Puts the net changes of the source on top of the target."""
 
@@ -160,7 +196,7 @@ class _Builder:
         numbers = [
             state.file.id
             for files in net.files
-            for state in (*files.added, *files.retired, *(now for _, now in files.holed))
+            for state in (*files.added, *files.retired, *files.gone, *(now for _, now in files.holed))
         ]
         self._held = file_states(database, theirs.head.catalog_id, theirs.head.snapshot_id, numbers)
 
@@ -240,46 +276,36 @@ class _Builder:
         if self._is_gone("table", table):
             self._diverge(Change(Verb.INSERT, table.id, table.schema_id, name=table.name))
             return
-        ended: dict[RowKey, Origin] = {}
-        touched: list[DataFileId] = []
-        deletes: list[DeleteFileId] = []
-        positions: list[tuple[DataFileId, int]] = []
-        removed = removed_bytes = 0
+        taken = _Taken()
         for state in net.retired:
             held = self._untouched(state, table)
             if held is not None:
-                ended |= _ends(held.file)
-                touched.append(held.file.id)
-                removed += held.live_rows
-                removed_bytes += held.file.file_size_bytes
+                taken.retire(held)
+        for state in net.gone:
+            held = self._held.get(state.file.id)
+            if held is not None and held.is_live:
+                # Both have it from a third catalog, and the source has rows of it elsewhere, or nowhere.
+                if held.deleted_count:
+                    self._diverge_on(held.file, table)
+                taken.retire(held)
         for before, now in net.holed:
             held = self._untouched(before, table)
-            if held is None:
-                continue
-            touched.append(held.file.id)
-            removed += now.deleted_count - before.deleted_count
-            if now.file.deletes is not None and now.deletes[0] != before.deletes[0]:
-                deletes.append(now.file.deletes.id)
-                if held.file.deletes is not None:
-                    ended[RowKey("delete_file", held.file.deletes.id)] = _origin(held.file.deletes)
-                positions += [(held.file.id, place) for place in sorted(now.positions)]
-            else:
-                positions += [(held.file.id, place) for place in sorted(now.positions - before.positions)]
+            if held is not None:
+                taken.delete(held, before, now)
         added = [state for state in net.added if self._is_new(state, table)]
         for state in added:
-            deletes += [] if state.file.deletes is None else [state.file.deletes.id]
-            positions += [(state.file.id, place) for place in sorted(state.positions)]
-        if not (added or touched):
+            taken.delete_from_new(state)
+        if not (added or taken.touched):
             return
         inherited = not table.path.startswith(self.draft.head.data_path)
         yield TableWrites(
             net.table,
-            ended=ended,
-            touched=frozenset(touched),
-            removed=removed,
-            removed_bytes=removed_bytes,
+            ended=taken.ended,
+            touched=frozenset(taken.touched),
+            removed=taken.rows,
+            removed_bytes=taken.file_size_bytes,
             is_inherited=inherited and not self.draft.has_figures(table),
-            adopted=self._adopted(table, added, deletes, positions),
+            adopted=self._adopted(table, added, taken),
         )
 
     def _untouched(self, before: FileState, table: Table) -> FileState | None:
@@ -294,19 +320,16 @@ class _Builder:
         return held
 
     def _is_new(self, state: FileState, table: Table) -> bool:
-        """Whether the target never had a file. It may have it from a third catalog, and may have lost it."""
+        """Whether the target never had a file. Both may have it from a third catalog, and may differ in it."""
         held = self._held.get(state.file.id)
-        if held is not None and held.is_live and held.deletes != state.deletes:
+        if held is None:
+            return True
+        differs = held.deletes != state.deletes if held.is_live else state.deleted_count > 0
+        if differs and state.file.id in self._net.touched:
             self._diverge_on(state.file, table)
-        return held is None
+        return False
 
-    def _adopted(
-        self,
-        table: Table,
-        added: Sequence[FileState],
-        deletes: Sequence[DeleteFileId],
-        positions: Sequence[tuple[DataFileId, int]],
-    ) -> AdoptedFiles:
+    def _adopted(self, table: Table, added: Sequence[FileState], taken: _Taken) -> AdoptedFiles:
         reader = FileReader(self._database, self._ours.head.catalog_id, table.id, self._ours.head.snapshot_id)
         wanted = [column.id for column in table.walk()]
         found = reader.stats([state.file for state in added], wanted) if added else {}
@@ -320,8 +343,8 @@ class _Builder:
             mappings -= known.mappings().keys()
         return AdoptedFiles(
             tuple(state.file.id for state in added),
-            tuple(deletes),
-            tuple(positions),
+            tuple(taken.delete_files),
+            tuple(taken.positions),
             tuple(sorted(mappings)),
             sum(state.live_rows for state in added),
             sum(state.file.file_size_bytes for state in added),

@@ -62,6 +62,8 @@ class NetFiles:
     """As they were."""
     holed: tuple[tuple[FileState, FileState], ...] = ()
     """As they were and as they are."""
+    gone: tuple[FileState, ...] = ()
+    """Files that came and went: only who got them from elsewhere has anything to do with them."""
 
     @property
     def rows_added(self) -> int:
@@ -85,6 +87,8 @@ class Net:
     files: tuple[NetFiles, ...] = ()
     reshaped: frozenset[TableId] = frozenset()
     """Tables that were altered on the way, whether that shows or not."""
+    touched: frozenset[int] = frozenset()
+    """Data files that rows were taken from."""
     last: dict[int, SnapshotId] = field(default_factory=dict[int, SnapshotId])
     """The last commit that touched each object."""
 
@@ -126,6 +130,7 @@ def net_changes(database: Database, ours: Side, base: Side, since: SnapshotId) -
         tuple(_layouts(sorted(reshaped), base, ours)),
         tuple(_files(database, ours, base, sorted(with_rows), files, since)),
         frozenset(reshaped),
+        frozenset(files),
         last,
     )
 
@@ -199,7 +204,7 @@ def _files(
     before = file_states(database, base.head.catalog_id, base.head.snapshot_id, numbers)
     for table in live:
         changed = _changed(TableId(table), before, now)
-        if changed.added or changed.retired or changed.holed:
+        if changed.added or changed.retired or changed.holed or changed.gone:
             yield changed
 
 
@@ -209,6 +214,7 @@ def _changed(
     added: list[FileState] = []
     retired: list[FileState] = []
     holed: list[tuple[FileState, FileState]] = []
+    gone: list[FileState] = []
     for number in sorted(before.keys() | now.keys()):
         old, new = before.get(number), now.get(number)
         if table not in (old and old.table, new and new.table):
@@ -220,4 +226,6 @@ def _changed(
             retired.append(old)
         elif old is not None and new is not None and was and is_ and old.deletes != new.deletes:
             holed.append((old, new))
-    return NetFiles(table, tuple(added), tuple(retired), tuple(holed))
+        elif new is not None and old is None:
+            gone.append(new)
+    return NetFiles(table, tuple(added), tuple(retired), tuple(holed), tuple(gone))
