@@ -29,6 +29,20 @@ from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
 
 
+def partitioning_of(draft: Draft, table: Definition) -> tuple[str, ...]:
+    """How new files of a table are partitioned, as people write it."""
+    found = draft.partitioning(table)
+    names = {column.id: column.name for column in table.columns}
+    parts = () if found is None else found.fields
+    return tuple(show_transform(part, names[part.column_id]) for part in parts)
+
+
+def sort_order_of(draft: Draft, table: Definition) -> tuple[str, ...]:
+    """How rows of new files of a table are sorted, as people write it."""
+    order = draft.sort_order(table)
+    return () if order is None else tuple(show_sort_key(key) for key in order.keys)
+
+
 class Table(RowVerbs):
     """A table of a catalog. It is found by its id, so it stays the same table when it is renamed.
 
@@ -160,11 +174,7 @@ class Table(RowVerbs):
     def partitioning(self) -> tuple[str, ...]:
         """How new files are partitioned, such as `("day(ts)", "bucket(16, id)")`."""
         draft = self._scope.read()
-        table = draft.table(self._id)
-        found = draft.partitioning(table)
-        names = {column.id: column.name for column in table.columns}
-        parts = () if found is None else found.fields
-        return tuple(show_transform(part, names[part.column_id]) for part in parts)
+        return partitioning_of(draft, draft.table(self._id))
 
     def set_partitioning(self, fields: Sequence[str]) -> None:
         """Partition new files by columns and what is made of them; files that exist stay as they are.
@@ -183,8 +193,7 @@ class Table(RowVerbs):
     def sort_order(self) -> tuple[str, ...]:
         """How rows of new files are sorted, such as `("ts DESC NULLS LAST",)`."""
         draft = self._scope.read()
-        order = draft.sort_order(draft.table(self._id))
-        return () if order is None else tuple(show_sort_key(key) for key in order.keys)
+        return sort_order_of(draft, draft.table(self._id))
 
     def set_sort_order(self, keys: Sequence[str]) -> None:
         """Sort rows of new files: `ts`, `ts DESC`, `ts ASC NULLS FIRST`; an empty list ends it."""

@@ -248,7 +248,9 @@ def test_describe_shows_nested_fields_indented(url: str) -> None:
 
 def test_describe_gives_the_same_as_json(url: str) -> None:
     table = data("--lake", url, "--catalog", "shop", "describe", "sales.orders")
-    assert list(table) == ["schema", "name", "id", "uuid", "comment", "tags", "columns"]
+    known = ["schema", "name", "id", "uuid", "comment", "tags", "partitioning", "sort_order", "columns"]
+    assert list(table) == known
+    assert (table["partitioning"], table["sort_order"]) == ([], [])
     assert (table["schema"], table["name"], table["tags"]) == ("sales", "orders", {"class": "internal"})
     identity, at, status, customer, *_ = table["columns"]
     assert list(identity) == ["name", "type", "nullable", "default", "comment", "tags", "id", "children"]
@@ -259,6 +261,20 @@ def test_describe_gives_the_same_as_json(url: str) -> None:
     assert customer["comment"] == "who"
     assert customer["children"][0]["tags"] == {"owner": "sales"}
     assert customer["children"][1]["children"][0]["children"][0]["name"] == "zip"
+
+
+def test_describe_shows_how_rows_are_laid_down(url: str) -> None:
+    with forklake.connect(url) as lake:
+        columns = "id BIGINT, at TIMESTAMP"
+        lake.catalog("shop").create_table(
+            "laid", columns, partition_by=["bucket(4, id)", "day(at)"], sorted_by=["at DESC", "id"]
+        )
+    text = done("--lake", url, "--catalog", "shop", "describe", "laid")
+    assert "bucket(4, id), day(at)" in text
+    table = data("--lake", url, "--catalog", "shop", "describe", "laid")
+    assert table["partitioning"] == ["bucket(4, id)", "day(at)"]
+    assert [key.split()[0] for key in table["sort_order"]] == ["at", "id"]
+    assert ", ".join(table["sort_order"]) in text
 
 
 def test_describe_shows_a_table_as_it_was(url: str) -> None:
@@ -657,6 +673,10 @@ def test_the_demo_tells_its_story_and_cleans_up(tmp_path: Path, monkeypatch: pyt
         assert f"{number}. {title}  " in text
     assert "refresh and run it again" in text
     assert "All of it was checked" in text
+    assert "2 files were not:" in text
+    assert text.count(".parquet, because ") == 2
+    assert "snapshot 0 of no catalog: the empty lake" in text
+    assert "The demo's lake is removed now; forklake demo --keep keeps it." in text
     assert "\x1b" not in text
     assert list(tmp_path.iterdir()) == []
 
@@ -673,6 +693,7 @@ def test_the_demo_keeps_its_lake_when_asked(tmp_path: Path) -> None:
     place = tmp_path / "a b?c"
     text = done("demo", "--keep", "--folder", str(place))
     assert f"Kept in {place}" in text
+    assert "removed" not in text
     story_lake = text.split("   sqlite:")[1].split("\n")[0]
     assert [c["name"] for c in data("--lake", f"sqlite:{story_lake}", "catalogs")] == ["bikes", "lab", "shop"]
     assert "is not an empty folder" in refusal("demo", "--folder", str(place))

@@ -139,6 +139,7 @@ def _tell_end(story: StoryTold, milliseconds: float, *, postgres: bool, output: 
     console.print()
     console.print(f"All of it was checked, in {milliseconds / 1000:.1f} seconds.", soft_wrap=True)
     if story.kept is None:
+        console.print("The demo's lake is removed now; forklake demo --keep keeps it.", soft_wrap=True)
         return
     if postgres:
         data = Path(story.kept) / "postgres"

@@ -11,6 +11,7 @@ from forklake.cli.render import Output, cell, terminal, to_plain, write_json, wr
 from forklake.model.entities import Column
 from forklake.model.names import QualifiedName
 from forklake.model.types import to_sql
+from forklake.table import partitioning_of, sort_order_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,9 @@ class TableDescription:
     uuid: str
     comment: str | None
     tags: Mapping[str, str]
+    partitioning: tuple[str, ...]
+    """What new files are partitioned by, such as `day(ts)`."""
+    sort_order: tuple[str, ...]
     columns: tuple[ColumnDescription, ...]
 
 
@@ -61,6 +65,8 @@ def describe_table(catalog: Catalog, name: str) -> TableDescription:
         uuid=table.uuid,
         comment=tags.pop("comment", None),
         tags=tags,
+        partitioning=partitioning_of(draft, table),
+        sort_order=sort_order_of(draft, table),
         columns=tuple(_column(column, column_tags) for column in table.columns),
     )
 
@@ -87,7 +93,8 @@ def render_description(table: TableDescription, output: Output) -> None:
         write_json(plain)
         return
     columns = plain.pop("columns")
-    write_record(plain | {"tags": plain["tags"] or None})
+    listed = {name: ", ".join(plain[name]) or None for name in ("partitioning", "sort_order")}
+    write_record(plain | listed | {"tags": plain["tags"] or None})
     terminal().print()
     write_table([line for column in columns for line in _lines(column, 0)])
 

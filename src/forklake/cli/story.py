@@ -211,6 +211,10 @@ def history(lake: Lake) -> Iterator[str]:
         rising and sum(map(len, parts.values())) == len(own),
         f"{len(own)} snapshots, {counts}; numbers and times rise in each",
     )
+    yield checked(
+        [snapshot.id for snapshot in everything if snapshot.catalog is None] == [0],
+        "and snapshot 0 of no catalog: the empty lake, before anything was in it",
+    )
 
 
 STEPS = (

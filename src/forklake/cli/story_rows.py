@@ -109,10 +109,11 @@ def pruning(lake: Lake) -> Iterator[str]:
     yield checked(
         len(found) == sum(wanted) > 0 and len(plan.files) == 1 and len(plan.pruned) == 2,
         f"{len(found)} trips began at the Museum on the 4th of July: {len(plan.files)} file was read, "
-        f"{len(plan.pruned)} were not:",
+        f"{len(plan.pruned)} files were not:",
     )
     for file in plan.pruned:
-        yield f"  {file.path.rpartition('/')[0]}: {file.reason}"
+        folder, _, name = file.path.rpartition("/")
+        yield f"  {folder}/{name[:8]}….parquet, because {file.reason} there"
     lowest, highest = table.scan().min("started"), table.scan().max("started")
     yield checked(
         lowest == min(everything["started"].to_pylist()) and highest == datetime(2024, 9, 1, 8, 30),
