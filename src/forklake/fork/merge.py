@@ -320,7 +320,7 @@ class _Builder:
         return held
 
     def _is_new(self, state: FileState, table: Table) -> bool:
-        """Whether the target never had a file. Both may have it from a third catalog, and may differ in it."""
+        """Whether the target never had a file. Both may have it from a third catalog, and differ in it."""
         held = self._held.get(state.file.id)
         if held is None:
             return True
