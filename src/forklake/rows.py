@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from forklake.commit.draft import Draft
 from forklake.commit.output import TableOutput, output_for
-from forklake.data.conform import conform
+from forklake.data.conform import conform, misfit_of
 from forklake.data.existing import By, Inspection
 from forklake.data.given import Given
 from forklake.data.intake import Rows, rows_of
@@ -19,7 +19,7 @@ from forklake.engine.condition import condition_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate import RowPlace, locate_row
 from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
-from forklake.errors import InvalidArgument, InvalidData, InvalidPredicate
+from forklake.errors import CommitConflict, InvalidArgument, InvalidData, InvalidPredicate
 from forklake.feed import ChangeFeed, check_names
 from forklake.importing import check_mapping, find_files, inspect, stage
 from forklake.merging import (
@@ -49,6 +49,8 @@ class Arrived:
 
     rows: pa.Table | None = None
     files: list[WrittenFile] = field(default_factory=list[WrittenFile])
+    columns: Columns = ()
+    """Those of the table when the rows came."""
 
     @property
     def count(self) -> int:
@@ -93,8 +95,10 @@ def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, output: TableO
         count += batch.num_rows
         if count > limit:
             rest = pa.RecordBatchReader.from_batches(schema, _chained(kept, stream))
-            return Arrived(None, output.write(rest))
-    return Arrived(pa.Table.from_batches(kept, schema)) if count else Arrived()
+            return Arrived(None, output.write(rest), output.table.columns)
+    if not count:
+        return Arrived()
+    return Arrived(pa.Table.from_batches(kept, schema), columns=output.table.columns)
 
 
 def _chained(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -183,14 +187,16 @@ class RowVerbs:
         `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and
         `target.…`; `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
         """
-        kept: list[Join] = []
+        kept: list[tuple[Join, Columns]] = []
         given = Given(source)
 
         def change(draft: Draft) -> RowsMerged:
             table = draft.table(self._id)
-            if not kept:
-                kept.append(given.read(lambda data: join_of(data, on, table.columns)))
-            return self._merge(draft, table, kept[0], when_matched, when_not_matched)
+            if kept and not given.lasts:
+                _check_source(*kept[0], table.columns)
+            elif not kept or kept[0][1] != table.columns:
+                kept[:] = [(given.read(lambda data: join_of(data, on, table.columns)), table.columns)]
+            return self._merge(draft, table, kept[0][0], when_matched, when_not_matched)
 
         return self._scope.apply(change, present=not given.lasts)[0]
 
@@ -304,6 +310,13 @@ class RowVerbs:
                 reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
                 return take_in(reader, reader.schema, output)
 
+            misfit = misfit_of(arrived[0].columns, table.columns) if arrived and arrived[0].count else None
+            if misfit is not None:
+                if not given.lasts:
+                    raise _changed_meanwhile(misfit)
+                workbench.discard(written)
+                written.clear()
+                arrived.clear()
             if not arrived:
                 arrived.append(given.read(taken))
             arrived[0].check(table)
@@ -343,6 +356,24 @@ class RowVerbs:
         draft.staged(table).delete(found())
         arrived.stage(draft, table)
         return arrived.count
+
+
+def _changed_meanwhile(how: str) -> CommitConflict:
+    return CommitConflict(
+        f"somebody changed the table while its new rows were read: {how}; "
+        "a stream is read only once, so hand the rows over again"
+    )
+
+
+def _check_source(join: Join, before: Columns, now: Columns) -> None:
+    """A source that is gone was read for columns that must still be there, as they were."""
+    present = {column.id: column for column in now}
+    for column in before:
+        kept = present.get(column.id)
+        if column.name in join.names and (
+            kept is None or (kept.name, kept.data_type) != (column.name, column.data_type)
+        ):
+            raise _changed_meanwhile(f'column "{column.name}" is gone or another')
 
 
 def _assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[str, str]:

@@ -25,6 +25,27 @@ def conform(rows: pa.Table, columns: tuple[Column, ...]) -> pa.Table:
     return pa.table(arrays, schema=schema)
 
 
+def misfit_of(before: tuple[Column, ...], now: tuple[Column, ...]) -> str | None:
+    """Why rows that came in for some columns are not what they would be for others; None if they are.
+
+    Other names, wider types and another order make no difference.
+    """
+    kept = {column.id for top in now for column in top.walk()}
+    for column in (inner for top in before for inner in top.walk()):
+        if column.id not in kept:
+            return f'column "{column.name}" is gone'
+    known = {column.id: _default(column) for column in before}
+    for column in now:
+        initial = None if column.initial_default is None else ("literal", column.initial_default)
+        if known.get(column.id, initial) != _default(column):
+            return f'column "{column.name}" has another default'
+    return None
+
+
+def _default(column: Column) -> tuple[str, str] | None:
+    return None if column.default is None else (column.default.kind, column.default.value)
+
+
 def id_of(field: pa.Field) -> int | None:
     """The column that a field is, by the id that it carries."""
     text = (field.metadata or {}).get(FIELD_ID)
