@@ -24,7 +24,7 @@ from tests.property.table_values import (
     wider_types,
 )
 
-NAMES = ("a", "b", "C d", "é", "select", "row_id", "place", "file_row_number", "f")
+NAMES = ("a", "b", "C d", "é", "select", "change_type", "place", "file_row_number", "f")
 TABLES = ("t", "u", "Tab le")
 NO_LITERAL = frozenset({"geometry", "time_ns"})
 EVALUATED = frozenset(
@@ -253,11 +253,15 @@ class Author:
             if self.chance(2):
                 return Condition(f"{name} IS NOT NULL", lambda row: get(row) is not None)
             return Condition(f"{name} IS NULL", lambda row: get(row) is None)
-        kind = self.pick(("compare", "compare", "in", "between"))
+        kind = self.pick(("compare", "compare", "in", "between", "distinct"))
         if kind == "compare":
             operator, value = self.pick(tuple(OPERATORS)), self.operand(column)
             sql = f"{name} {operator} {self.written(value, type)}"
             test = self._tested(type, get, lambda v: _compared(operator, v, value))
+        elif kind == "distinct":
+            word, value = self.pick(("IS DISTINCT FROM", "IS NOT DISTINCT FROM")), self.operand(column)
+            sql = f"{name} {word} {self.written(value, type)}"
+            test = self._tested(type, get, lambda v: (v == value) is ("NOT" in word))
         elif kind == "in":
             values = [self.operand(column) for _ in range(self.pick((2, 1, 3)))]
             sql = f"{name} IN ({', '.join(self.written(value, type) for value in values)})"

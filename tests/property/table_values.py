@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from forklake.model.types import SCALARS, DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
 
-NO_ROWS = frozenset({"variant", "interval"})
+NO_ROWS = frozenset({"variant"})
 """Types that a table may have and no file of ours holds."""
-ORDERED = frozenset({row.name for row in SCALARS} - NO_ROWS - {"json", "geometry", "timetz"})
+ORDERED = frozenset({row.name for row in SCALARS} - NO_ROWS - {"json", "geometry", "timetz", "interval"})
 NANOSECONDS = frozenset({"timestamp_ns", "time_ns"})
 DAY = 86_400
 EPOCH = date(1970, 1, 1).toordinal()
@@ -133,6 +133,8 @@ def content(value: Any, type: DataType) -> str:
             return f"{value:.{scale}f}"
         case Scalar("boolean"):
             return str(value).lower()
+        case Scalar("interval"):
+            return f"{value.months} months {value.days} days {value.nanoseconds // 1000} microseconds"
         case Scalar("int128" | "uint128"):
             return f"{value:f}"
         case _:
@@ -186,6 +188,16 @@ _JSON = ("null", "1", '{"a": [1, null]}', '"x"', "[]", '{"k":  "é"}')
 _FLOATS = (math.nan, math.nan, math.nan, math.inf, -math.inf, -0.0, 0.0, 0.1, -2.5, 7.0, 5e-324, 1.7e308)
 _SINGLES = (math.nan, math.nan, math.nan, math.inf, -math.inf, -0.0, 0.0, 0.5, -2.5, 7.0, 2.0**-149, 2.0**127)
 _UUIDS = ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff")
+_INTERVALS = tuple(
+    pa.MonthDayNano(parts)
+    for parts in (
+        [0, 0, 0],
+        [0, 30, 0],
+        [1, 0, 0],
+        [-12, 400, -1000],
+        [2**31 - 1, -(2**31 - 1), 2**53 * 1000],
+    )
+)
 _CLOCK = (0, 1, DAY * 10**6 // 2, DAY * 10**6 - 1)
 _SECONDS = ((date(1, 1, 2).toordinal() - EPOCH) * DAY, (date(9999, 12, 30).toordinal() - EPOCH) * DAY)
 
@@ -243,6 +255,8 @@ def values_of(type: DataType) -> st.SearchStrategy[Any]:
             return st.sampled_from(_UUIDS) | st.uuids().map(str)
         case Scalar("geometry"):
             return st.sampled_from(_POINTS)
+        case Scalar("interval"):
+            return st.sampled_from(_INTERVALS)
         case Scalar(name):
             return _integers(name)
         case _:

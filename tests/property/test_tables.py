@@ -23,7 +23,7 @@ from tests.property.table_model import Columns, Condition, Oracle, Refused, Tabl
 from tests.property.table_programs import DDL, DML, LAYOUT, Look, Op, Program, Step, programs, reshaped
 from tests.property.table_values import COMMON, FLOATS, NANOSECONDS, ORDERED, identity, names_in, types
 
-RESERVED = "row_id"
+RESERVED = "change_type"
 """A name that a column may have, but not in a change feed."""
 
 Found = list[tuple[int, tuple[Any, ...]]]
