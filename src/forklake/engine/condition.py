@@ -13,6 +13,9 @@ from forklake.model.predicate import Predicate, parse_predicate
 from forklake.model.types import to_sql
 
 _TRUTH = ("BOOLEAN", "NULL", '"NULL"')
+_MOST_KNOWN = 1024
+_known: dict[str, str] = {}
+"""What DuckDB said; it depends on nothing but the text and the types in it."""
 
 
 def condition_of(engine: Engine, text: str | None, columns: Columns) -> Predicate | None:
@@ -32,11 +35,14 @@ def _ask(engine: Engine, predicate: Predicate, columns: Columns) -> None:
         for column in columns
         if column.name in predicate.columns
     ]
-    with naming(predicate):
-        found = engine.table(
-            f"DESCRIBE SELECT {predicate.sql} AS v FROM (SELECT {', '.join(nulls or ['1'])})", {}
-        )
-    type = found.column("column_type")[0].as_py()
+    sql = f"DESCRIBE SELECT {predicate.sql} AS v FROM (SELECT {', '.join(nulls or ['1'])})"
+    type = _known.get(sql)
+    if type is None:
+        with naming(predicate):
+            type = engine.table(sql, {}).column("column_type")[0].as_py()
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[sql] = type
     if type not in _TRUTH:
         raise InvalidPredicate(
             f"the predicate {predicate.text[:80]!r} is no condition, it gives {type}: "

@@ -170,7 +170,7 @@ def _is_truth(given: _Given, node: exp.Expr, columns: tuple[Column, ...]) -> boo
             for part in [node.this] if isinstance(node, exp.Not) else node.flatten():
                 _is_truth(given, part, columns)
             return True
-        case exp.Predicate() | exp.Boolean() | exp.Null():
+        case exp.Predicate() | exp.Boolean() | exp.Null() | exp.StartsWith() | exp.EndsWith() | exp.Escape():
             return True
         case exp.Column() | exp.Dot():
             target = _Target.of(node, columns)
