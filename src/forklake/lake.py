@@ -9,7 +9,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from forklake.catalog import Catalog
-from forklake.commit.catalogs import create_catalog, drop_catalog, drop_expired, rename_catalog
+from forklake.commit.catalogs import (
+    create_catalog,
+    drop_catalog,
+    drop_catalogs,
+    drop_expired,
+    rename_catalog,
+)
 from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.errors import CatalogNotFound, InvalidArgument, InvalidUrl, MetadataExists
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
@@ -91,8 +97,8 @@ class Lake:
         """
         path = None if data_path is None else own_data_path(str(data_path))
         options = ForkOptions(at, path, mode, if_not_exists, ttl)
-        self._fork(parent, [name], options, author_of(author, message, extra))
-        return self.catalog(name)
+        made = self._fork(parent, [name], options, author_of(author, message, extra))
+        return self._handle(made[name], name) if name in made else self.catalog(name)
 
     def fork_many(
         self,
@@ -183,6 +189,13 @@ class Lake:
     def drop_catalog(self, name: str) -> None:
         """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
         drop_catalog(self._database, check_name(name, "catalog"), author=author_of(None, None, None))
+
+    def drop_catalogs(self, names: Iterable[str]) -> None:
+        """Drop many catalogs in one commit, or none of them if one is missing."""
+        if isinstance(names, str):
+            raise InvalidArgument(f"the names of catalogs are given as a list, and {names!r} is one name")
+        wanted = [check_name(name, "catalog") for name in names]
+        drop_catalogs(self._database, wanted, author=author_of(None, None, None))
 
     def snapshots(self, catalog: str | None = None) -> list[Snapshot]:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""

@@ -58,6 +58,7 @@ LAKE_WIDE_READS = {
     "lake_snapshot_at_time",
 }
 LAKE_WIDE_WRITES = {"allocate", "add_snapshot", "remove_setting", "share_lineages", "hold_lineages"}
+LAKE_WIDE_WRITES |= {"lock_heads", "lock_expired", "close_heads", "end_catalogs"}
 
 # What belongs to something that has a view: it may be read of the catalog that the view, or a lineage, names.
 PARTS = {

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import forklake
-from forklake.cli import commands
+from forklake.cli import commands, forking
 from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
 from forklake.cli.render import Output, literal
@@ -93,6 +93,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     commands.init,
     commands.create,
     commands.catalogs,
+    forking.fork,
+    forking.diff,
+    forking.merge,
     commands.drop,
     commands.tables,
     commands.describe,

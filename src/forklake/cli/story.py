@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from forklake.cli import story_rows
+from forklake.cli import story_forks, story_rows
 from forklake.cli.checks import Step, checked
 from forklake.errors import CommitConflict, InvalidArgument
 from forklake.lake import Lake
@@ -227,6 +227,7 @@ STEPS = (
     Step("Time travel", time_travel),
     Step("The history", history),
     *story_rows.STEPS,
+    *story_forks.STEPS,
 )
 
 

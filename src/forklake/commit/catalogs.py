@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from forklake.commit.attempts import commit_once
 from forklake.commit.publish import record_of
 from forklake.errors import CatalogExists, CatalogNotFound
-from forklake.model.changes import Change, Verb
+from forklake.model.changes import Change, Verb, notation, to_footprint
 from forklake.model.entities import Schema
 from forklake.model.ids import FOREVER, CatalogId, SchemaId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author, Head
-from forklake.store.backend import Allocation, Database, Session, UniqueViolation, as_time, utc_now
-from forklake.store.read import catalog_named, head_of
+from forklake.store.backend import (
+    Allocation,
+    Database,
+    Row,
+    Session,
+    UniqueViolation,
+    as_time,
+    utc_now,
+)
+from forklake.store.read import catalog_named
 from forklake.store.rows import STORED, rows_of
 
 _TICK = timedelta(microseconds=1)
@@ -62,36 +72,95 @@ def rename_catalog(database: Database, name: str, new_name: str, *, author: Auth
 
 def drop_catalog(database: Database, name: str, *, author: Author) -> None:
     """End a catalog. Its rows stay for time travel and for the forks that inherit them."""
-    _, _, head = catalog_named(database, name)
-    _drop(database, head, name, author)
+    drop_catalogs(database, [name], author=author)
 
 
-def _drop(database: Database, head: Head, name: str, author: Author, *, only_expired: bool = False) -> None:
-    catalog = head.catalog_id
+def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -> None:
+    """End catalogs in one commit, all or none."""
+    listed = json.dumps(names)
 
-    def write(session: Session) -> tuple[SnapshotId, None]:
-        new, numbers = advance(session, head, name)
-        if only_expired and not session.rows("has_expired", catalog=catalog, now=utc_now()):
-            raise CatalogNotFound(f'catalog "{name}" has got more time')
-        session.execute("end_catalog", catalog=catalog, snapshot=new.snapshot_id)
-        session.record(record_of(new, numbers, (Change(Verb.DROP_CATALOG, catalog, name=name),), author))
-        session.execute("close_head", catalog=catalog, snapshot=new.snapshot_id)
-        return new.snapshot_id, None
+    def lock(session: Session) -> list[Row]:
+        found = session.rows("lock_heads", names=listed)
+        missing = set(names) - {row[0] for row in found}
+        if missing:
+            raise CatalogNotFound(
+                f'no catalog is named "{min(missing)}": `forklake catalogs` lists those that are'
+            )
+        return found
 
-    commit_once(database, write)
+    _drop(database, lock, author)
 
 
 def drop_expired(database: Database, author: Author) -> list[str]:
-    """Drop every catalog whose time to live is over, each in a commit of its own."""
-    gone: list[str] = []
-    for name, catalog in database.rows("expired_catalogs", now=utc_now()):
-        try:
-            _drop(database, head_of(database, catalog), name, author, only_expired=True)
-        except CatalogNotFound:
-            # Somebody else dropped it, or gave it more time.
-            continue
-        gone.append(name)
-    return gone
+    """End every catalog whose time to live is over, in one commit."""
+    now = utc_now()
+    if not database.rows("expired_catalogs", now=now):
+        return []
+    return _drop(database, lambda session: session.rows("lock_expired", now=now), author)
+
+
+def _drop(database: Database, lock: Callable[[Session], list[Row]], author: Author) -> list[str]:
+    """End the catalogs whose heads were locked: name, id, schema version, time of the last commit."""
+
+    def write(session: Session) -> tuple[SnapshotId, list[str]]:
+        found = lock(session)
+        if not found:
+            return SnapshotId(0), []
+        numbers = session.allocate()
+        moment = max(numbers.snapshot_time, *(as_time(row[3]) + _TICK for row in found))
+        snapshot, listed = numbers.snapshot_id, json.dumps([row[1] for row in found])
+        session.execute("end_catalogs", catalogs=listed, snapshot=snapshot)
+        session.execute("close_heads", catalogs=listed, snapshot=snapshot, time=moment)
+        dropped = [Change(Verb.DROP_CATALOG, catalog, name=name) for name, catalog, *_ in found]
+        record_for_many(session, numbers, moment, max(row[2] for row in found), dropped, author)
+        return snapshot, [row[0] for row in found]
+
+    return commit_once(database, write)
+
+
+def record_for_many(
+    session: Session,
+    numbers: Allocation,
+    moment: datetime,
+    schema_version: int,
+    changes: Sequence[Change],
+    author: Author,
+    *,
+    catalogs: Sequence[CatalogId] | None = None,
+) -> None:
+    """Add one snapshot that did something to each of many catalogs; their heads are moved by the caller."""
+    owners = [change.object_id for change in changes] if catalogs is None else catalogs
+    extra = None if author.extra is None else json.dumps(author.extra, ensure_ascii=False)
+    session.insert(
+        "ducklake_snapshot",
+        ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id"),
+        [(numbers.snapshot_id, moment, schema_version, numbers.next_catalog_id, numbers.next_file_id)],
+    )
+    session.insert(
+        "ducklake_snapshot_changes",
+        (
+            "snapshot_id",
+            "catalog_id",
+            "changes_made",
+            "author",
+            "commit_message",
+            "commit_extra_info",
+            "footprint",
+        ),
+        [
+            (
+                numbers.snapshot_id,
+                owner,
+                notation([change]),
+                author.author,
+                author.message,
+                extra,
+                # A fork collides with nothing, and there may be a million of them.
+                "[]" if change.verb == Verb.FORK_CATALOG else to_footprint([change]),
+            )
+            for owner, change in zip(owners, changes, strict=True)
+        ],
+    )
 
 
 def _write_root(session: Session, name: str, author: Author) -> SnapshotId:

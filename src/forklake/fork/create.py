@@ -15,10 +15,11 @@ from typing import Literal
 from uuid import uuid4
 
 from forklake.commit.attempts import commit_once
+from forklake.commit.catalogs import record_for_many
 from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound
 from forklake.fork.copy import copy_ancestors
 from forklake.fork.paths import refuse_overlap
-from forklake.model.changes import Change, Verb, notation
+from forklake.model.changes import Change, Verb
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author
@@ -28,8 +29,6 @@ from forklake.store.read import Moment, aware, check_moment
 Mode = Literal["reference", "copy"]
 _TICK = timedelta(microseconds=1)
 _LONGEST = timedelta(days=365_000)
-NO_FOOTPRINT = "[]"
-"""Being forked collides with nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +86,13 @@ def fork_catalogs(
         raise InvalidArgument("each fork needs a name of its own: one is listed twice")
 
     def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
-        # A data path is compared with those of all others, so one at a time takes one.
-        session.execute("share_lineages" if options.data_path is None else "hold_lineages")
+        if options.data_path is None:
+            session.execute("share_lineages")
+        else:
+            # It is compared with those of all others, so one at a time takes one.
+            session.execute("hold_lineages")
         point = _fork_point(session, parent, options.at)
-        missing = _missing(session, wanted, point.catalog, options)
+        missing = _missing(session, wanted, point.catalog) if options.if_not_exists else wanted
         if not missing:
             return point.snapshot, {}
         if options.data_path is not None:
@@ -106,10 +108,11 @@ def fork_catalogs(
     try:
         return commit_once(database, write)
     except UniqueViolation as error:
-        # Somebody took a name after we looked.
-        if not options.if_not_exists:
-            raise _taken(wanted) from error
-        return commit_once(database, write)
+        if options.if_not_exists:
+            # Somebody took a name after we looked.
+            return commit_once(database, write)
+        found = database.rows("catalogs_by_names", names=json.dumps(wanted))
+        raise _taken([row[0] for row in found] or wanted) from error
 
 
 def _fork_point(session: Session, parent: str, at: Moment | None) -> _Point:
@@ -132,10 +135,10 @@ def _fork_point(session: Session, parent: str, at: Moment | None) -> _Point:
     return _Point(CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(moment))
 
 
-def _missing(session: Session, names: Sequence[str], parent: CatalogId, options: ForkOptions) -> list[str]:
-    """The names that no catalog has yet; a fork of the same parent will do if that was said."""
+def _missing(session: Session, names: Sequence[str], parent: CatalogId) -> list[str]:
+    """The names that no catalog has yet; a fork of the same parent will do."""
     found = session.rows("catalogs_by_names", names=json.dumps(names))
-    others = [name for name, _, source in found if not options.if_not_exists or source != parent]
+    others = [name for name, _, source in found if source != parent]
     if others:
         raise _taken(others)
     there = {name for name, _, _ in found}
@@ -157,35 +160,22 @@ def _write_forks(
 ) -> None:
     snapshot, moment = numbers.snapshot_id, max(numbers.snapshot_time, point.time + _TICK)
     expires = None if options.ttl is None else moment + options.ttl
-    said = json.dumps(author.extra, ensure_ascii=False) if author.extra is not None else None
-    changes = notation([Change(Verb.FORK_CATALOG, point.catalog)])
     catalogs: list[Row] = []
     heads: list[Row] = []
-    records: list[Row] = []
     for name, catalog in made.items():
         uuid = str(uuid4())
         # No other catalog has this folder, whatever it is or was called: tables are told apart by it.
         path = options.data_path or f"{folder_for(name, uuid)[:-1]}.{catalog}/"
         catalogs.append((catalog, uuid, name, snapshot))
         heads.append((catalog, snapshot, moment, point.schema_version, path, moment, expires))
-        records.append((snapshot, catalog, changes, author.author, author.message, said, NO_FOOTPRINT))
-    session.insert(
-        "ducklake_snapshot",
-        ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id"),
-        [(snapshot, moment, point.schema_version, numbers.next_catalog_id, numbers.next_file_id)],
-    )
-    session.insert(
-        "ducklake_snapshot_changes",
-        (
-            "snapshot_id",
-            "catalog_id",
-            "changes_made",
-            "author",
-            "commit_message",
-            "commit_extra_info",
-            "footprint",
-        ),
-        records,
+    record_for_many(
+        session,
+        numbers,
+        moment,
+        point.schema_version,
+        [Change(Verb.FORK_CATALOG, point.catalog)] * len(made),
+        author,
+        catalogs=list(made.values()),
     )
     session.insert(
         "ducklake_catalog", ("catalog_id", "catalog_uuid", "catalog_name", "begin_snapshot"), catalogs

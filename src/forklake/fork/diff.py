@@ -165,7 +165,9 @@ def _gone(
     storage: Storage, before: FileState, now: FileState, contents: Mapping[DataFileId, str], at: SnapshotId
 ) -> Gone:
     lost = _positions(storage, now) - _positions(storage, before)
-    return Gone(place_of(now.file, contents), pa.array(sorted(lost), pa.int64()), at)
+    # All rows of the file, whatever was deleted: the lost ones are among them.
+    whole = place_of(replace(now.file, deletes=None), contents)
+    return Gone(whole, pa.array(sorted(lost), pa.int64()), at)
 
 
 def _positions(storage: Storage, state: FileState) -> set[int]:

@@ -276,6 +276,24 @@ class _Builder:
         if self._is_gone("table", table):
             self._diverge(Change(Verb.INSERT, table.id, table.schema_id, name=table.name))
             return
+        taken = self._taken(net, table)
+        added = [state for state in net.added if self._is_new(state, table)]
+        for state in added:
+            taken.delete_from_new(state)
+        if not (added or taken.touched):
+            return
+        inherited = not table.path.startswith(self.draft.head.data_path)
+        yield TableWrites(
+            net.table,
+            ended=taken.ended,
+            touched=frozenset(taken.touched),
+            removed=taken.rows,
+            removed_bytes=taken.file_size_bytes,
+            is_inherited=inherited and not self.draft.has_figures(table),
+            adopted=self._adopted(table, added, taken),
+        )
+
+    def _taken(self, net: NetFiles, table: Table) -> _Taken:
         taken = _Taken()
         for state in net.retired:
             held = self._untouched(state, table)
@@ -292,21 +310,7 @@ class _Builder:
             held = self._untouched(before, table)
             if held is not None:
                 taken.delete(held, before, now)
-        added = [state for state in net.added if self._is_new(state, table)]
-        for state in added:
-            taken.delete_from_new(state)
-        if not (added or taken.touched):
-            return
-        inherited = not table.path.startswith(self.draft.head.data_path)
-        yield TableWrites(
-            net.table,
-            ended=taken.ended,
-            touched=frozenset(taken.touched),
-            removed=taken.rows,
-            removed_bytes=taken.file_size_bytes,
-            is_inherited=inherited and not self.draft.has_figures(table),
-            adopted=self._adopted(table, added, taken),
-        )
+        return taken
 
     def _untouched(self, before: FileState, table: Table) -> FileState | None:
         """A file of both as the target has it, if it is as it was; None if both took rows from it.

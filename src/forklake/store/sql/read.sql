@@ -57,9 +57,6 @@ SELECT c.catalog_name, c.catalog_id, f.source_catalog_id
 -- Where catalogs keep files outside the data path of the lake, dropped ones too: others may read those.
 SELECT data_path FROM ducklake_catalog_head WHERE data_path LIKE '/%' OR data_path LIKE '%://%';
 
--- name: has_expired
-SELECT 1 FROM ducklake_catalog_head WHERE catalog_id = $catalog AND expires_at <= $now;
-
 -- name: lineage
 -- Whom a catalog descends from, itself included.
 SELECT source_catalog_id, max_snapshot, depth, copied_snapshot
@@ -80,22 +77,22 @@ SELECT source_catalog_id, max_snapshot
  WHERE catalog_id = $catalog AND source_catalog_id <> $catalog AND max_snapshot >= 0;
 
 -- name: expired_catalogs
--- Catalogs whose time has come.
-SELECT c.catalog_name, c.catalog_id
-  FROM ducklake_catalog_head h
-  JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
- WHERE h.end_snapshot IS NULL AND h.expires_at <= $now
- ORDER BY h.catalog_id;
+-- Whether the time of any catalog has come.
+SELECT 1 FROM ducklake_catalog_head WHERE end_snapshot IS NULL AND expires_at <= $now LIMIT 1;
 
 -- name: snapshots
--- Every commit of the lake.
+-- Every commit of the lake, once: one that made or dropped many catalogs names none of them.
 SELECT s.snapshot_id, s.snapshot_time, s.schema_version, c.changes_made, c.author, c.commit_message,
        c.commit_extra_info,
        (SELECT n.catalog_name FROM ducklake_catalog n
          WHERE n.catalog_id = c.catalog_id AND n.begin_snapshot <= s.snapshot_id
+           AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes o
+                            WHERE o.snapshot_id = s.snapshot_id AND o.catalog_id > c.catalog_id)
          ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name
   FROM ducklake_snapshot s
-  LEFT JOIN ducklake_snapshot_changes c ON c.snapshot_id = s.snapshot_id
+  LEFT JOIN ducklake_snapshot_changes c
+         ON c.snapshot_id = s.snapshot_id
+        AND c.catalog_id = (SELECT min(f.catalog_id) FROM ducklake_snapshot_changes f WHERE f.snapshot_id = s.snapshot_id)
  ORDER BY s.snapshot_id;
 
 -- name: snapshots_of_catalog

@@ -13,6 +13,20 @@ SELECT 1;
 -- name: hold_lineages
 SELECT 1;
 
+-- name: lock_heads
+SELECT c.catalog_name, h.catalog_id, h.schema_version, h.snapshot_time
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
+ WHERE h.end_snapshot IS NULL AND c.catalog_name IN (SELECT k.value FROM texts($names) AS k(value))
+ ORDER BY h.catalog_id;
+
+-- name: lock_expired
+SELECT c.catalog_name, h.catalog_id, h.schema_version, h.snapshot_time
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
+ WHERE h.end_snapshot IS NULL AND h.expires_at <= $now
+ ORDER BY h.catalog_id;
+
 -- name: lock_head
 -- The row that serialises a catalog's commits.
 SELECT snapshot_id, schema_version, snapshot_time, end_snapshot

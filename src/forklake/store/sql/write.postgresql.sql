@@ -15,6 +15,23 @@ SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema(), 1));
 -- name: hold_lineages
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 1));
 
+-- name: lock_heads
+-- In one order, so that two who drop the same catalogs do not wait for each other.
+SELECT c.catalog_name, h.catalog_id, h.schema_version, h.snapshot_time
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
+ WHERE h.end_snapshot IS NULL AND c.catalog_name IN (SELECT k.value FROM texts($names) AS k(value))
+ ORDER BY h.catalog_id
+   FOR NO KEY UPDATE OF h;
+
+-- name: lock_expired
+SELECT c.catalog_name, h.catalog_id, h.schema_version, h.snapshot_time
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
+ WHERE h.end_snapshot IS NULL AND h.expires_at <= $now
+ ORDER BY h.catalog_id
+   FOR NO KEY UPDATE OF h;
+
 -- name: lock_and_allocate
 -- The head is materialised, so the sequences advance only when it is locked: a catalog's numbers rise as it commits.
 WITH head AS MATERIALIZED (

@@ -48,11 +48,14 @@ SELECT f.catalog_id, f.data_file_id, f.table_id, CAST($column AS BIGINT), f.reco
 -- name: set_expiry
 UPDATE ducklake_catalog_head SET expires_at = $expires WHERE catalog_id = $catalog AND end_snapshot IS NULL;
 
--- name: close_head
--- The catalog is dropped: whoever waits for the head finds its end.
+-- name: close_heads
+-- The catalogs are dropped: whoever waits for such a head finds its end.
 UPDATE ducklake_catalog_head
-   SET end_snapshot = $snapshot
- WHERE catalog_id = $catalog;
+   SET end_snapshot = $snapshot, snapshot_id = $snapshot, snapshot_time = $time
+ WHERE catalog_id IN ids($catalogs);
+
+-- name: end_catalogs
+UPDATE ducklake_catalog SET end_snapshot = $snapshot WHERE catalog_id IN ids($catalogs) AND end_snapshot IS NULL;
 
 -- name: end_catalog
 UPDATE ducklake_catalog SET end_snapshot = $snapshot WHERE catalog_id = $catalog AND end_snapshot IS NULL;
