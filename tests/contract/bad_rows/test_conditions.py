@@ -27,7 +27,6 @@ def test_what_duckdb_finds_true_or_false_is_a_condition(table: forklake.Table) -
         ("(id > 7)::BOOLEAN", 13),
         ("ok", 0),
         ("NULL", 0),
-        ("coalesce(NULL, NULL)", 0),
         ("random() < 2", 16),
     ):
         assert table.scan(where).count() == count, where
