@@ -17,12 +17,17 @@ LINK = re.compile(r"\]\(([^)#]+)\)")
 
 
 def examples(page: Path):
-    """Python blocks that are followed by a block with what they print."""
+    """Python blocks, each followed by what it prints. One that imports begins anew, others go on from it."""
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-    for number, ((kind, code), (next_kind, output)) in enumerate(pairwise(blocks)):
+    stories: list[list[tuple[str, str]]] = []
+    for (kind, code), (next_kind, output) in pairwise(blocks):
         if kind == "python":
             assert not next_kind, f"{page.name} does not say what its Python prints"
-            yield pytest.param(code, output, id=f"{page.name}-{number}")
+            if "import forklake" in code:
+                stories.append([])
+            stories[-1].append((code, output))
+    for number, story in enumerate(stories):
+        yield pytest.param(story, id=f"{page.name}-{number}")
 
 
 EXAMPLES = [example for page in PAGES for example in examples(page)]
@@ -32,13 +37,17 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 2
 
 
-@pytest.mark.parametrize(("code", "output"), EXAMPLES)
-def test_an_example_prints_what_the_page_says(code: str, output: str, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("story", EXAMPLES)
+def test_an_example_prints_what_the_page_says(
+    story: list[tuple[str, str]], tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "example", "exec"), {})  # noqa: S102 - our own page
-    assert printed.getvalue() == output
+    names: dict[str, object] = {}
+    for code, output in story:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "example", "exec"), names)  # noqa: S102 - our own page
+        assert printed.getvalue() == output
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -311,6 +311,9 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "tables": data(*lake, "tables")[0],
         "describe": data(*lake, "describe", "notes"),
         "snapshots": data(*lake, "snapshots")[0],
+        "fork": data(*lake, "fork", "shop", "agent"),
+        "diff": data("--lake", url, "--catalog", "agent", "diff"),
+        "merge": data(*lake, "merge", "agent", "--into", "shop"),
         "drop": data(*lake, "drop", "x"),
         "demo": data("demo"),
     }
@@ -685,7 +688,8 @@ def test_the_demo_tells_the_same_as_json() -> None:
     story = data("demo")
     assert [step["title"] for step in story["steps"]] == ["A lake on SQLite", *(step.title for step in STEPS)]
     assert all(step["said"] and step["milliseconds"] >= 0 for step in story["steps"])
-    assert {snapshot["catalog"] for snapshot in story["snapshots"]} == {None, "shop", "lab", "bikes"}
+    agents = {f"agent_{number:04}" for number in range(1, 9)} | {"one_more"}
+    assert {snapshot["catalog"] for snapshot in story["snapshots"]} == {None, "shop", "lab", "bikes"} | agents
     assert story["kept"] is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from forklake.cli.options import At, Settings
 from forklake.cli.render import Output, render
 from forklake.diffing import CatalogDiff
 from forklake.errors import InvalidArgument
+from forklake.fork.diff import ObjectDiff, TableFacts
 from forklake.fork.merge import MergeResult
 
 _SPAN = re.compile(r"(\d+)\s*(s|m|h|d)\Z")
@@ -28,6 +29,17 @@ class ForkMade:
     parent: str | None
     fork_snapshot: int | None
     expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiffShown:
+    """What is known of a difference at once; rows are for programs that open the lake themselves."""
+
+    catalog: str
+    snapshot: int
+    base_snapshot: int
+    objects: tuple[ObjectDiff, ...]
+    tables: list[dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +117,7 @@ def diff(
     with settings.connect() as lake:
         found = settings.find_catalog(lake, None).diff(other)
         if settings.output is Output.JSON:
-            render(_plain(found), settings.output)
+            render(_shown(found), settings.output)
         else:
             render([*_objects(found), *_tables(found)], settings.output)
 
@@ -148,27 +160,10 @@ def _tables(found: CatalogDiff) -> list[TableLine]:
     ]
 
 
-def _plain(found: CatalogDiff) -> dict[str, object]:
-    """All that is known at once; rows are for programs that open the lake themselves."""
-    return {
-        "catalog": found.catalog,
-        "snapshot": found.snapshot,
-        "base_snapshot": found.base_snapshot,
-        "objects": [{"kind": item.kind, "name": item.name, "change": item.change} for item in found.objects],
-        "tables": [
-            {
-                "name": table.name,
-                "change": table.change,
-                "schema_changes": table.schema_changes,
-                "files_added": table.files_added,
-                "files_retired": table.files_retired,
-                "files_with_deletes": table.files_with_deletes,
-                "rows_added": table.rows_added,
-                "rows_removed": table.rows_removed,
-            }
-            for table in found.tables
-        ],
-    }
+def _shown(found: CatalogDiff) -> DiffShown:
+    names = [field.name for field in fields(TableFacts)]
+    tables = [{name: getattr(table, name) for name in names} for table in found.tables]
+    return DiffShown(found.catalog, found.snapshot, found.base_snapshot, found.objects, tables)
 
 
 def _merged(result: MergeResult) -> Merged:

@@ -13,6 +13,7 @@ from forklake.cli.app import app
 from forklake.cli.commands import CatalogCreated, CatalogDropped, LakeCreated
 from forklake.cli.demo import StoryTold
 from forklake.cli.describe import TableDescription
+from forklake.cli.forking import DiffShown, ForkMade, Merged
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.model.entities import CatalogInfo, TableInfo
 from forklake.model.snapshots import Snapshot
@@ -43,6 +44,9 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "init": ("an object", LakeCreated),
     "create": ("an object", CatalogCreated),
     "catalogs": ("a list of objects", CatalogInfo),
+    "fork": ("an object", ForkMade),
+    "diff": ("an object", DiffShown),
+    "merge": ("an object", Merged),
     "drop": ("an object", CatalogDropped),
     "tables": ("a list of objects", TableInfo),
     "describe": ("an object", TableDescription),

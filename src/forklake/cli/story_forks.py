@@ -51,7 +51,8 @@ def agents_work(lake: Lake) -> Iterator[str]:
     yield checked(
         counts == [before - lost for lost in gone] and bikes.table(TRIPS).count() == before,
         f"{BUSY} of them deleted trips and noted it in a table of their own, at once, in "
-        f"{took * 1000:.0f} ms: each sees its own {min(counts):,} to {max(counts):,} trips, {BIKES} still has {before:,}",
+        f"{took * 1000:.0f} ms: each sees its own {min(counts):,} to {max(counts):,} trips, "
+        f"{BIKES} still has {before:,}",
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
@@ -151,8 +152,13 @@ class Draft(RowDraft):
         """A table with its columns, by name."""
         found = self._find_table(self.schema_named(name.schema).id, name.name)
         if found is None:
-            raise TableNotFound(f'there is no table "{name}": `forklake tables` lists those that are')
+            raise TableNotFound(f'there is no table "{name}": {self._meant(name)}')
         return found
+
+    def _meant(self, name: QualifiedName) -> str:
+        known = [str(QualifiedName(table.schema, table.name)) for table in self.tables()]
+        close = get_close_matches(str(name), known, 3) or known[:3]
+        return f"there is {', '.join(close)}" if close else "this catalog has no tables yet"
 
     def views(self) -> list[View]:
         """Every view."""

@@ -92,7 +92,7 @@ def fork_catalogs(
             # It is compared with those of all others, so one at a time takes one.
             session.execute("hold_lineages")
         point = _fork_point(session, parent, options.at)
-        missing = _missing(session, wanted, point.catalog) if options.if_not_exists else wanted
+        missing = _missing(session, wanted, point.catalog, options)
         if not missing:
             return point.snapshot, {}
         if options.data_path is not None:
@@ -135,10 +135,10 @@ def _fork_point(session: Session, parent: str, at: Moment | None) -> _Point:
     return _Point(CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(moment))
 
 
-def _missing(session: Session, names: Sequence[str], parent: CatalogId) -> list[str]:
-    """The names that no catalog has yet; a fork of the same parent will do."""
+def _missing(session: Session, names: Sequence[str], parent: CatalogId, options: ForkOptions) -> list[str]:
+    """The names that no catalog has yet; a fork of the same parent will do if that was said."""
     found = session.rows("catalogs_by_names", names=json.dumps(names))
-    others = [name for name, _, source in found if source != parent]
+    others = [name for name, _, source in found if not options.if_not_exists or source != parent]
     if others:
         raise _taken(others)
     there = {name for name, _, _ in found}

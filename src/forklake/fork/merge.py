@@ -122,7 +122,9 @@ class Merging:
             for snapshot, change in commits(self._database, theirs, base.known, theirs_head.snapshot_id)
             if snapshot not in base.known_merges
         ]
-        found = [*conflicts(met, plan.changes), *builder.diverging]
+        found = conflicts(met, plan.changes)
+        told = {conflict.ours.object_id for conflict in found}
+        found += [conflict for conflict in builder.diverging if conflict.ours.object_id not in told]
         return _Prepared(ours, base, net, builder.draft, plan, self._told(found, net, builder))
 
     def base(self, source: str, ours: Head, into: str, theirs: Head) -> MergeBase:
@@ -299,6 +301,8 @@ class _Builder:
             held = self._untouched(state, table)
             if held is not None:
                 taken.retire(held)
+            else:
+                taken.touched.append(state.file.id)
         for state in net.gone:
             held = self._held.get(state.file.id)
             if held is not None and held.is_live:
@@ -310,6 +314,8 @@ class _Builder:
             held = self._untouched(before, table)
             if held is not None:
                 taken.delete(held, before, now)
+            else:
+                taken.touched.append(before.file.id)
         return taken
 
     def _untouched(self, before: FileState, table: Table) -> FileState | None:

@@ -124,7 +124,8 @@ def _check_file(path: Path, *, create: bool) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
         elif not path.exists():
             raise MetadataNotFound(
-                f"there is no file {path}: create the lake with `forklake --lake URL init`"
+                f"there is no file {path}: create the lake with `forklake --lake URL init`, or connect with "
+                "create=True"
             )
     except OSError as error:
         raise StoreUnavailable(f"{path} cannot be opened: {error.strerror}") from error
