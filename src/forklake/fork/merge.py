@@ -122,7 +122,8 @@ class Merging:
             for snapshot, change in commits(self._database, theirs, base.known, theirs_head.snapshot_id)
             if snapshot not in base.known_merges
         ]
-        found = conflicts(met, plan.changes)
+        # Their own commits tell best what stands in the way, where they tell it.
+        found = conflicts(met, [*plan.changes, *(conflict.ours for conflict in builder.diverging)])
         told = {conflict.ours.object_id for conflict in found}
         found += [conflict for conflict in builder.diverging if conflict.ours.object_id not in told]
         return _Prepared(ours, base, net, builder.draft, plan, self._told(found, net, builder))
