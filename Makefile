@@ -5,7 +5,7 @@
 #   FORKLAKE_VENV=/some/folder  keep the environment elsewhere
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint format lock clean bench-commit bench-data
+.PHONY: help demo test soak lint format lock clean bench-commit bench-data bench-fork
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -46,6 +46,9 @@ bench-commit: ## Measure commits against the stock DuckLake client
 
 bench-data: ## Measure rows: append, read, plan, small inserts (ARGS=--quick for a short one)
 	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.data $(ARGS)
+
+bench-fork: ## Measure forks: one, a million, deep chains, agents (ARGS=--quick for a short one)
+	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.fork $(ARGS)
 
 # Versions in the others follow test.txt, so that all fit into one environment.
 lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade for newer ones)

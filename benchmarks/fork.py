@@ -1,0 +1,126 @@
+"""What forks cost: one, very many, deep chains of them, and agents that each work in one and merge back.
+
+`python -m benchmarks.fork` starts a throwaway PostgreSQL with fsync on, measures part by part there and on
+SQLite, and prints each part as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.fork_agents import agents, appends
+from benchmarks.fork_chain import chain
+from benchmarks.fork_latency import latency
+from benchmarks.fork_million import million
+from benchmarks.fork_rate import rate
+from benchmarks.fork_shared import BACKENDS, Bench
+from benchmarks.report import Section
+from forklake.localpg import LocalPostgres
+
+PARTS = ("fork", "rate", "million", "chain", "agents")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to measure."""
+
+    files: int
+    forks: int
+    copied_files: int
+    copies: int
+    seconds: float
+    rounds: int
+    many: int
+    million: int
+    levels: int
+    chain_files: int
+    agents: int
+    embedded_agents: int
+    """On SQLite, where one writes at a time."""
+
+
+FULL = Scale(1_000_000, 1_000, 10_000, 10, 3.0, 5, 100_000, 1_000_000, 500, 100_000, 1_000, 200)
+QUICK = Scale(100_000, 500, 10_000, 3, 1.5, 3, 20_000, 50_000, 100, 10_000, 100, 40)
+
+
+def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
+    """The sections of one part, as they are done."""
+    match part:
+        case "fork":
+            for backend in BACKENDS:
+                yield latency(
+                    bench,
+                    backend,
+                    files=scale.files,
+                    forks=scale.forks,
+                    copied_files=scale.copied_files,
+                    copies=scale.copies,
+                )
+        case "rate":
+            for backend in BACKENDS:
+                yield rate(bench, backend, seconds=scale.seconds, rounds=scale.rounds, many=scale.many)
+        case "million":
+            yield million(bench, forks=scale.million)
+        case "chain":
+            for backend in BACKENDS:
+                yield chain(bench, backend, levels=scale.levels, files=scale.chain_files)
+        case _:
+            for backend in BACKENDS:
+                number = scale.agents if backend == "PostgreSQL" else scale.embedded_agents
+                yield agents(bench, backend, agents=number)
+                yield appends(bench, backend)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fork", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a short run, for a first impression")
+    parser.add_argument("--only", nargs="+", action="extend", choices=PARTS, help="these parts")
+    given = parser.parse_args(arguments)
+    scale = QUICK if given.quick else FULL
+    # Ending by a signal still runs every clean-up.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    began = time.monotonic()
+
+    def progress(text: str) -> None:
+        print(f"{time.monotonic() - began:6.0f} s  {text}", file=sys.stderr, flush=True)
+
+    load = os.getloadavg()[0]
+    for part in given.only or PARTS:
+        # Each part has a server of its own, so none is slowed down by what another left behind.
+        with LocalPostgres() as server, tempfile.TemporaryDirectory(prefix="forklake-bench-") as folder:
+            if part == (given.only or PARTS)[0]:
+                print(f"{_introduction(server.url, load)}\n", flush=True)
+            for section in measured(part, scale, Bench(server.url, Path(folder), progress)):
+                print(f"{section}\n", flush=True)
+    progress("done")
+
+
+def _introduction(server: str, load: float) -> str:
+    with psycopg.connect(server) as connection:
+        (version,) = connection.execute("SHOW server_version").fetchone() or ("",)
+        (fsync,) = connection.execute("SHOW fsync").fetchone() or ("",)
+    return (
+        f"PostgreSQL {version} on loopback, fsync {fsync}; Python {platform.python_version()}; "
+        f"{os.cpu_count()} cores, load average {load:.1f} before the start."
+    )
+
+
+def _stop(number: int, _: object) -> None:
+    raise SystemExit(f"ended by {signal.Signals(number).name}")
+
+
+if __name__ == "__main__":
+    main()

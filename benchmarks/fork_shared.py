@@ -1,0 +1,48 @@
+"""What the parts of the benchmark of forks have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.many_files import Backend, Place, make_files
+
+BACKENDS: tuple[Backend, ...] = ("PostgreSQL", "SQLite")
+FEW = 100
+"""Files of a small table."""
+STEADY = 1.2
+"""How many times as long something may take that should not depend on size."""
+WORKERS = 8
+_COLUMNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where to measure."""
+
+    server: str
+    folder: Path
+    progress: Callable[[str], None]
+
+    def place(self, backend: Backend, name: str) -> Place:
+        """Where a lake of this name is."""
+        return Place(backend, self.server, self.folder, name)
+
+    def lake_of_files(self, backend: Backend, name: str, files: int) -> Place:
+        """A lake with a table `t` of so many files in a catalog `bench`."""
+        self.progress(f"{backend}: a table of {files:,} files")
+        place = self.place(backend, name)
+        make_files(place, files=files, columns=_COLUMNS)
+        return place
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The least value that so large a part of them does not exceed."""
+    return sorted(values)[max(0, math.ceil(part * len(values)) - 1)]
+
+
+def ms(value: float) -> str:
+    """Seconds, shown so that small ones can be compared."""
+    return f"{value * 1e3:,.2f} ms"
