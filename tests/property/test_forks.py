@@ -32,7 +32,7 @@ STEPS = 60
 """How long a program is."""
 SHARES = 3
 """Each backend's programs are told in parts, for processes to take turns."""
-PROGRAMS = {"sqlite": 95, "duckdb": 3, "postgresql": 14}
+PROGRAMS = {"sqlite": 98, "duckdb": 1, "postgresql": 13}
 """How many a part tells; a soak tells fifty times as many."""
 LEAST = 20_000
 SHORTEN_SECONDS = 60

@@ -21,7 +21,7 @@ import forklake
 from forklake.errors import MergeConflict
 
 STEPS = 25
-PROGRAMS = {"sqlite": 30, "duckdb": 4, "postgresql": 12}
+PROGRAMS = {"sqlite": 20, "duckdb": 2, "postgresql": 8}
 MOST_CATALOGS = 5
 VERBS = {
     "append": 8,
