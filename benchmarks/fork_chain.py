@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import forklake
-from benchmarks.fork_shared import FEW, STEADY, Bench, ms
+from benchmarks.fork_shared import AFTER, BEFORE, FEW, STEADY, Bench, analyze, ms, stop_vacuum
 from benchmarks.many_files import ROWS, Backend, Place
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import Timings, Work, cost, in_turns, seconds
+from forklake.table import Table
 
 _ROUNDS = 25
-_FIRST, _LAST = "level 1", "the last level"
+_ENOUGH = 5
+"""Rounds for what takes long."""
+_ALONE, _FIRST, _LAST = "level 1, no more", "level 1", "the last level"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,46 +29,58 @@ class _Filter:
 class _Planned:
     files: int
     filter: _Filter
+    when: str
     timings: Timings
 
     @property
+    def title(self) -> str:
+        return f"{self.files:,} files, {self.filter.title}"
+
+    @property
     def ratio(self) -> float:
-        return cost(self.timings[_LAST], self.timings[_FIRST])
+        return cost(self.timings[_LAST], self.timings[_ALONE])
 
 
 def chain(bench: Bench, backend: Backend, *, levels: int, files: int) -> Section:
-    """Make a chain over a small table and one over a large table, and plan at both of its ends."""
+    """Make chains over a small table and a large one, and plan at both ends, and in a lake of one level."""
     found: list[_Planned] = []
     made: list[str] = []
     for number in (FEW, files):
+        alone = bench.lake_of_files(backend, f"alone_{number}", number)
         place = bench.lake_of_files(backend, f"chain_{number}", number)
+        for one in (alone, place):
+            stop_vacuum(one)
+        _make(bench, alone, 1)
         began = time.perf_counter()
         _make(bench, place, levels)
         taken = time.perf_counter() - began
         made.append(f"{number:,} files: {levels:,} levels made in {seconds(taken)}")
         bench.progress(f"{backend}: planning at both ends")
-        found += _planned(place, number, levels)
+        for when in (BEFORE, AFTER) if backend == "PostgreSQL" else ("",):
+            if when == AFTER:
+                analyze(place)
+            found += _planned(alone, place, number, levels, when)
     lines = [
         (
-            f"{one.files:,} files, {one.filter.title}",
-            ms(one.timings[_FIRST].median),
-            ms(one.timings[_LAST].median),
+            one.title,
+            one.when,
+            *(ms(one.timings[title].median) for title in (_ALONE, _FIRST, _LAST)),
             f"{one.ratio:.2f}x",
         )
         for one in found
     ]
-    text = "\n".join([*made, table(("plan", _FIRST, _LAST, "the last takes"), lines)])
+    text = "\n".join([*made, table(("plan", "", _ALONE, _FIRST, _LAST, "the last takes"), lines)])
     targets = [
         Target(
             one.ratio <= STEADY,
-            f"{one.files:,} files, {one.filter.title}: at most {STEADY:g}x of level 1 at level {levels}",
+            f"{one.title}: level {levels} takes at most {STEADY:g}x of a lone level 1"
+            f"{', ' if one.when else ''}{one.when}",
             f"{one.ratio:.2f}x",
         )
         for one in found
     ]
-    return Section(
-        f"chain: {levels:,} levels, a file added and one retired in each, on {backend}", text, targets
-    )
+    title = f"chain: {levels:,} levels, a file added and one retired in each, on {backend}"
+    return Section(title, text, targets)
 
 
 def _name(level: int) -> str:
@@ -91,20 +107,29 @@ def _make(bench: Bench, place: Place, levels: int) -> None:
             parent = _name(level)
 
 
-def _planned(place: Place, files: int, levels: int) -> list[_Planned]:
+def _planned(alone: Place, place: Place, files: int, levels: int, when: str) -> list[_Planned]:
     filters = (_Filter("a point filter", f"id = {files // 2 * ROWS + 7}"), _Filter("no filter", None))
-    with forklake.connect(place.url) as lake:
+
+    def plan(found: Table, where: str | None) -> Work:
+        planned = found.scan(where=where).plan()
+        assert len(planned.files) == (files + 1 if where is None else 1)
+        return lambda: found.scan(where=where).plan()
+
+    with ExitStack() as stack:
+        one, many = (stack.enter_context(forklake.connect(lake.url)) for lake in (alone, place))
         tables = {
-            title: lake.catalog(_name(level)).table("t") for title, level in ((_FIRST, 1), (_LAST, levels))
+            title: lake.catalog(_name(level)).table("t")
+            for title, lake, level in ((_ALONE, one, 1), (_FIRST, many, 1), (_LAST, many, levels))
         }
-        planned: list[_Planned] = []
-        for one in filters:
-            expected = files + 1 if one.where is None else 1
-            for title, found in tables.items():
-                assert len(found.scan(where=one.where).plan().files) == expected, (title, one)
-            works: dict[str, Work] = {
-                title: lambda found=found, one=one: found.scan(where=one.where).plan()
-                for title, found in tables.items()
-            }
-            planned.append(_Planned(files, one, in_turns(works, _ROUNDS)))
-    return planned
+        return [
+            _Planned(
+                files,
+                chosen,
+                when,
+                in_turns(
+                    {title: plan(found, chosen.where) for title, found in tables.items()},
+                    _ENOUGH if files > FEW and chosen.where is None else _ROUNDS,
+                ),
+            )
+            for chosen in filters
+        ]

@@ -11,7 +11,7 @@ from itertools import count
 import psycopg
 
 import forklake
-from benchmarks.fork_shared import FEW, STEADY, Bench
+from benchmarks.fork_shared import AFTER, BEFORE, FEW, STEADY, Bench, analyze, stop_vacuum
 from benchmarks.many_files import ROWS, Place
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import Timings, Work, cost, in_turns, seconds
@@ -41,7 +41,7 @@ def million(bench: Bench, *, forks: int) -> Section:
     alone = bench.lake_of_files("PostgreSQL", "alone", FEW)
     place = bench.lake_of_files("PostgreSQL", "million", FEW)
     for one in (alone, place):
-        _stop_vacuum(one)
+        stop_vacuum(one)
     before = _size(place)
     _make(bench, alone, 1)
     began = time.perf_counter()
@@ -51,9 +51,9 @@ def million(bench: Bench, *, forks: int) -> Section:
     ends = _Pair(_Spot("the first", place, _name(0)), _Spot("the last", place, _name(forks - 1)))
     lakes = _Pair(_Spot("a lake of one fork", alone, _name(0)), _Spot("many", place, _name(forks // 2)))
     bench.progress("what can be done among so many")
-    compared = [("before ANALYZE", step) for step in _among(lakes)]
-    _analyze(place)
-    compared += [("after it", step) for step in _among(lakes)]
+    compared = [(BEFORE, step) for step in _among(lakes)]
+    analyze(place)
+    compared += [(AFTER, step) for step in _among(lakes)]
     bench.progress("what the first and the last can do")
     steps = [
         _Step("list tables, nothing known yet", ends, _listings(ends)),
@@ -65,9 +65,9 @@ def million(bench: Bench, *, forks: int) -> Section:
         tables[lakes.one.title].append(_row())
     _write_everywhere(place, ends.other.fork)
     title = f"plan over {FEW} files, after each fork wrote"
-    compared.append(("before ANALYZE", _Step(title, lakes, _plans(lakes))))
-    _analyze(place)
-    compared.append(("after it", _Step(title, lakes, _plans(lakes))))
+    compared.append((BEFORE, _Step(title, lakes, _plans(lakes))))
+    analyze(place)
+    compared.append((AFTER, _Step(title, lakes, _plans(lakes))))
     text = "\n".join(
         [
             f"made in {seconds(made)} in batches of {min(_BATCH, forks):,}: {forks / made:,.0f} forks/s, "
@@ -101,18 +101,6 @@ def _size(place: Place) -> int:
     with psycopg.connect(place.server) as connection:
         (size,) = connection.execute(_SIZE, [place.name]).fetchone() or (0,)
     return int(size)
-
-
-def _stop_vacuum(place: Place) -> None:
-    """Let the server look at new rows when it is told to, and not in the middle of something."""
-    with psycopg.connect(place.server, options=f"-c search_path={place.name}") as connection:
-        for name in TABLES:
-            connection.execute(f"ALTER TABLE {name} SET (autovacuum_enabled = false)".encode())
-
-
-def _analyze(place: Place) -> None:
-    with psycopg.connect(place.server, autocommit=True) as connection:
-        connection.execute("VACUUM ANALYZE")
 
 
 @dataclass(frozen=True, slots=True)

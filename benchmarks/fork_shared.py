@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
+
 from benchmarks.many_files import Backend, Place, make_files
+from forklake.store.tables import TABLES
 
 BACKENDS: tuple[Backend, ...] = ("PostgreSQL", "SQLite")
 FEW = 100
@@ -15,6 +18,7 @@ FEW = 100
 STEADY = 1.2
 """How many times as long something may take that should not depend on size."""
 WORKERS = 8
+BEFORE, AFTER = "before ANALYZE", "after it"
 _COLUMNS = 3
 
 
@@ -46,3 +50,18 @@ def percentile(values: Sequence[float], part: float) -> float:
 def ms(value: float) -> str:
     """Seconds, shown so that small ones can be compared."""
     return f"{value * 1e3:,.2f} ms"
+
+
+def stop_vacuum(place: Place) -> None:
+    """Let the server look at new rows when it is told to, and not in the middle of something."""
+    if place.backend == "PostgreSQL":
+        with psycopg.connect(place.server, options=f"-c search_path={place.name}") as connection:
+            for name in TABLES:
+                connection.execute(f"ALTER TABLE {name} SET (autovacuum_enabled = false)".encode())
+
+
+def analyze(place: Place) -> None:
+    """What a server does by itself, a minute or so after many rows came."""
+    if place.backend == "PostgreSQL":
+        with psycopg.connect(place.server, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
