@@ -122,10 +122,12 @@ class Merging:
             for snapshot, change in commits(self._database, theirs, base.known, theirs_head.snapshot_id)
             if snapshot not in base.known_merges
         ]
-        # Their own commits tell best what stands in the way, where they tell it.
-        found = conflicts(met, [*plan.changes, *(conflict.ours for conflict in builder.diverging)])
+        found = conflicts(met, plan.changes)
         told = {conflict.ours.object_id for conflict in found}
-        found += [conflict for conflict in builder.diverging if conflict.ours.object_id not in told]
+        for diverging in builder.diverging:
+            if diverging.ours.object_id not in told:
+                # Their own commits tell best what stands in the way, where they tell it.
+                found += conflicts(met, [diverging.ours]) or [diverging]
         return _Prepared(ours, base, net, builder.draft, plan, self._told(found, net, builder))
 
     def base(self, source: str, ours: Head, into: str, theirs: Head) -> MergeBase:
