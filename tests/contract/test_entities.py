@@ -216,7 +216,7 @@ def test_only_rows_that_changed_are_written_again(catalog: forklake.Catalog, raw
         (lambda t: t.drop_column(None), InvalidName),
         (lambda t: t.drop_column([1]), InvalidName),
         (lambda t: t.set_nullable("a", "false"), InvalidArgument),
-        (lambda t: t.set_default("a", [5]), InvalidArgument),
+        (lambda t: t.set_default("a", [5]), InvalidSchemaChange),
         (lambda t: t.tags(column=5), InvalidName),
         (lambda t: t.rename("taken"), TableExists),
         (lambda t: t.rename("a_view"), ViewExists),
