@@ -65,9 +65,11 @@ def merge_base(source: Ancestry, target: Ancestry) -> MergeBase | None:
     given = [held for held in target.holdings_of(source) if held.source_snapshot > parted]
     taken = [held for held in source.holdings_of(target) if held.source_snapshot > parted]
     known = max([parted, *(held.source_snapshot for held in taken)])
-    merges = frozenset(
-        brought for found, snapshot, brought in target.merged if snapshot <= source.bounds.get(found, -1)
-    )
+    # A merge from a third catalog may have brought what the source did, and more.
+    news = {
+        held.snapshot for held in target.merged if held.source_snapshot > source.bounds.get(held.source, -1)
+    }
+    merges = frozenset(held.snapshot for held in target.merged) - news
     last_given = max(given, key=lambda held: held.snapshot, default=None)
     last_taken = max(taken, key=lambda held: held.snapshot, default=None)
     if last_given and (last_taken is None or last_given.snapshot > last_taken.snapshot):

@@ -362,7 +362,7 @@ class _Builder:
             sum(state.live_rows for state in added),
             sum(state.file.file_size_bytes for state in added),
             stats,
-            tuple(_defaults(table, found, files)),
+            tuple(_defaults(self.draft.table(table.id), found, files)),
         )
 
     def _diverge_on(self, file: DataFile, table: Table) -> None:
