@@ -5,13 +5,9 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
-import signal
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +20,7 @@ from benchmarks.formats import formats
 from benchmarks.insert import insert
 from benchmarks.memory import memory
 from benchmarks.plan import plan
+from benchmarks.program import begin
 from benchmarks.read import read
 from benchmarks.report import Section
 from forklake.localpg import LocalPostgres
@@ -87,29 +84,18 @@ def measured(part: str, scale: Scale, server: str, folder: Path) -> Iterator[Sec
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.data", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a short run, for a first impression")
-    parser.add_argument("--only", nargs="+", action="extend", choices=PARTS, help="these parts")
-    given = parser.parse_args(arguments)
-    scale = QUICK if given.quick else FULL
-    # Ending by a signal still runs every clean-up.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
-    began = time.monotonic()
+    program = begin("data", __doc__, PARTS, arguments)
+    scale = QUICK if program.quick else FULL
     versions = f"DuckDB {duckdb.__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}"
     machine = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the start"
     print(f"Medians of {scale.rounds} interleaved rounds. {versions}, {machine}.\n", flush=True)
     with LocalPostgres() as server:
-        for part in given.only or PARTS:
-            print(f"{time.monotonic() - began:6.0f} s  {part}", file=sys.stderr, flush=True)
+        for part in program.parts:
+            program.progress(part)
             with tempfile.TemporaryDirectory(prefix="forklake-bench-") as folder:
                 for section in measured(part, scale, server.url, Path(folder)):
                     print(f"{section}\n", flush=True)
-    print(f"{time.monotonic() - began:6.0f} s  done", file=sys.stderr, flush=True)
-
-
-def _stop(number: int, _: object) -> None:
-    raise SystemExit(f"ended by {signal.Signals(number).name}")
+    program.progress("done")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,9 @@ SQLite, and prints each part as soon as it is there.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
-import signal
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +21,7 @@ from benchmarks.fork_latency import latency
 from benchmarks.fork_million import million
 from benchmarks.fork_rate import rate
 from benchmarks.fork_shared import BACKENDS, Bench
+from benchmarks.program import begin
 from benchmarks.report import Section
 from forklake.localpg import LocalPostgres
 
@@ -84,28 +81,17 @@ def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fork", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a short run, for a first impression")
-    parser.add_argument("--only", nargs="+", action="extend", choices=PARTS, help="these parts")
-    given = parser.parse_args(arguments)
-    scale = QUICK if given.quick else FULL
-    # Ending by a signal still runs every clean-up.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
-    began = time.monotonic()
-
-    def progress(text: str) -> None:
-        print(f"{time.monotonic() - began:6.0f} s  {text}", file=sys.stderr, flush=True)
-
+    program = begin("fork", __doc__, PARTS, arguments)
+    scale = QUICK if program.quick else FULL
     load = os.getloadavg()[0]
-    for part in given.only or PARTS:
+    for part in program.parts:
         # Each part has a server of its own, so none is slowed down by what another left behind.
         with LocalPostgres() as server, tempfile.TemporaryDirectory(prefix="forklake-bench-") as folder:
-            if part == (given.only or PARTS)[0]:
+            if part == program.parts[0]:
                 print(f"{_introduction(server.url, load)}\n", flush=True)
-            for section in measured(part, scale, Bench(server.url, Path(folder), progress)):
+            for section in measured(part, scale, Bench(server.url, Path(folder), program.progress)):
                 print(f"{section}\n", flush=True)
-    progress("done")
+    program.progress("done")
 
 
 def _introduction(server: str, load: float) -> str:
@@ -116,10 +102,6 @@ def _introduction(server: str, load: float) -> str:
         f"PostgreSQL {version} on loopback, fsync {fsync}; Python {platform.python_version()}; "
         f"{os.cpu_count()} cores, load average {load:.1f} before the start."
     )
-
-
-def _stop(number: int, _: object) -> None:
-    raise SystemExit(f"ended by {signal.Signals(number).name}")
 
 
 if __name__ == "__main__":

@@ -88,16 +88,15 @@ class Catalog(CatalogVerbs):
         Counts and files come at once; the rows of a table when they are asked for, by `.rows()`.
         """
         head = self._head()
-        ours = Side(self._states.get(head))
-        ours.head = head
+        ours = Side(self._states.get(head), head)
         if other is None:
             ancestors = self._database.rows("fork_point", catalog=self.id)
             if not ancestors:
                 raise InvalidArgument(
                     f'"{self.name}" was not forked from another catalog: say what to compare it with'
                 )
-            since = base_at = ancestors[0][0]
-            base = Side.at(self._database, head, base_at)
+            since = ancestors[0][0]
+            base = Side.at(self._database, head, since)
         else:
             merging = Merging(self._database, self._states, self._workbench.figures)
             _, _, theirs = catalog_named(self._database, check_name(other, "catalog"))

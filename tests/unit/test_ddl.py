@@ -15,7 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from forklake.errors import DuplicateColumn, ForklakeError, InvalidName, InvalidSchemaChange, UnknownType
-from forklake.model.ddl import NULL, ColumnSpec, check_expression, columns_of, literal
+from forklake.model.constants import NULL, check_expression, literal
+from forklake.model.ddl import ColumnSpec, columns_of
 from forklake.model.names import quoted
 from forklake.model.types import Decimal, List, Map, Scalar, Struct, parse, to_sql
 

@@ -19,8 +19,9 @@ from psycopg import pq, sql
 from sqlglot import exp
 
 import forklake
+from forklake.store.built import ADOPTED, COPIED
 from forklake.store.statements import Dialect, parse, schema_script, statements
-from forklake.store.tables import ADOPTED, COPIED, TABLES
+from forklake.store.tables import TABLES
 
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "duckdb", "postgresql")
 SOURCE = Path(forklake.__file__).parent

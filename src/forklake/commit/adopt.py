@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from forklake.commit.draft import Merged
+from forklake.commit.plan import Merged
 from forklake.commit.settle import TableWrites
 from forklake.model.snapshots import Head
 from forklake.store.backend import Session
-from forklake.store.tables import ADOPTED
+from forklake.store.built import ADOPTED
 
 
 def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head: Head) -> None:

@@ -8,13 +8,14 @@ until the commit draws real ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from forklake.commit.changes import Pair, changes_of
 from forklake.commit.overlay import Overlay
+from forklake.commit.plan import Plan
 from forklake.commit.row_draft import RowDraft
 from forklake.commit.settle import TableWrites
 from forklake.commit.write_rows import changes_of_rows
@@ -29,17 +30,8 @@ from forklake.errors import (
     ViewExists,
     ViewNotFound,
 )
-from forklake.model.changes import Change
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, TableInfo, Tag, View
-from forklake.model.ids import (
-    CatalogId,
-    ColumnId,
-    MacroId,
-    SchemaId,
-    SnapshotId,
-    TableId,
-    ViewId,
-)
+from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
 from forklake.model.layout import Partitioning, SortOrder
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
 from forklake.model.snapshots import Head
@@ -58,38 +50,6 @@ K = TypeVar("K")
 E = TypeVar("E", Schema, Table, View, Macro, Tag, Partitioning, SortOrder)
 R = TypeVar("R", Table, View)
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """A catalog whose changes a commit takes over."""
-
-    source: CatalogId
-    snapshot: SnapshotId
-    """Up to which."""
-    since: SnapshotId
-    """After which it did what may be missing here."""
-    reshaped: tuple[TableId, ...] = ()
-    """Tables that it altered on the way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a commit has to write."""
-
-    changes: tuple[Change, ...]
-    pairs: tuple[Pair, ...]
-    dropped_rows: dict[RowKey, Origin]
-    """Rows of dropped objects that the draft never looked at, such as columns."""
-    new_ids: tuple[int, ...]
-    """Provisional ids, in the order in which they were given out."""
-    rows: tuple[TableWrites, ...] = ()
-    """What becomes of the rows of tables."""
-    dropped_tables: tuple[int, ...] = ()
-    burnt_columns: tuple[tuple[int, int], ...] = ()
-    """Tables with the highest column id that files may know, where no column has it any more."""
-    merged: Merged | None = None
-    """What was merged, if that is what the commit does."""
 
 
 class Draft(RowDraft):

@@ -11,8 +11,8 @@ from forklake.commit.adopt import adopt
 from forklake.commit.attempts import commit_once
 from forklake.commit.changes import Pair
 from forklake.commit.conflicts import conflict_error, conflicts
-from forklake.commit.draft import Plan
 from forklake.commit.figures import Figures, KnownFigures
+from forklake.commit.plan import Plan
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint

@@ -122,7 +122,7 @@ def settle(
     inlined = _inlined(table, staged, limit, write)
     ended: dict[RowKey, Origin] = {}
     for file in staged.retired.values():
-        ended |= _ends(file)
+        ended |= ends_of(file)
     deletes: list[NewDeletes] = []
     inline: list[tuple[DataFileId, Positions]] = []
     for file, positions in staged.deleted.items():
@@ -136,7 +136,7 @@ def settle(
         size, footer = write_deletes(storage, path, address, all_positions, relative=not is_absolute(path))
         deletes.append(NewDeletes(file, path, len(all_positions), size, footer))
         if place.file.deletes is not None:
-            ended[RowKey("delete_file", place.file.deletes.id)] = _origin(place.file.deletes)
+            ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
     return TableWrites(
         table.id,
         tuple(_with_defaults(file, table) for file in staged.added.values()),
@@ -201,14 +201,16 @@ def _all_positions(storage: Storage, place: ScanFile | ScanRows, positions: Posi
     return pa.concat_arrays(parts).sort() if len(parts) > 1 else positions
 
 
-def _ends(file: DataFile) -> dict[RowKey, Origin]:
-    ended = {RowKey("data_file", file.id): _origin(file)}
+def ends_of(file: DataFile) -> dict[RowKey, Origin]:
+    """The rows that end when a data file goes: its own, and that of its delete file."""
+    ended = {RowKey("data_file", file.id): origin_of(file)}
     if file.deletes is not None:
-        ended[RowKey("delete_file", file.deletes.id)] = _origin(file.deletes)
+        ended[RowKey("delete_file", file.deletes.id)] = origin_of(file.deletes)
     return ended
 
 
-def _origin(file: DataFile | DeleteFile) -> Origin:
+def origin_of(file: DataFile | DeleteFile) -> Origin:
+    """Where the row of a file lives."""
     return Origin(file.source, file.begin)
 
 

@@ -11,7 +11,7 @@ from forklake.model.changes import Change, Verb
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database, Session
-from forklake.store.tables import COPIED
+from forklake.store.built import COPIED
 
 
 def copy_ancestors(session: Session, catalog: CatalogId) -> None:

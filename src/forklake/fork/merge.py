@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from forklake.commit.conflicts import conflicts
-from forklake.commit.draft import Draft, Merged, Plan
+from forklake.commit.draft import Draft
 from forklake.commit.figures import KnownFigures
+from forklake.commit.plan import Merged, Plan
 from forklake.commit.publish import publish
-from forklake.commit.settle import AdoptedFiles, TableWrites
+from forklake.commit.settle import AdoptedFiles, TableWrites, ends_of, origin_of
 from forklake.data.summary import summary_of_default
 from forklake.errors import CommitConflict, InvalidArgument, MergeConflict, StoreBusy
 from forklake.fork.base import MergeBase, ancestries, merge_base
@@ -21,7 +22,7 @@ from forklake.fork.net import Net, NetFiles, commits, net_changes, same
 from forklake.fork.side import Kind, Object, Side
 from forklake.model.changes import Change, Conflict, Verb
 from forklake.model.entities import Origin, Table
-from forklake.model.files import ColumnStats, DataFile, DeleteFile
+from forklake.model.files import ColumnStats, DataFile
 from forklake.model.ids import ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
@@ -110,8 +111,8 @@ class Merging:
         _, _, ours_head = catalog_named(self._database, source)
         _, _, theirs_head = catalog_named(self._database, into)
         base = self.base(source, ours_head, into, theirs_head)
-        ours, theirs = Side(self._states.get(ours_head)), Side(self._states.get(theirs_head))
-        ours.head, theirs.head = ours_head, theirs_head
+        ours = Side(self._states.get(ours_head), ours_head)
+        theirs = Side(self._states.get(theirs_head), theirs_head)
         seen_by = ours_head if base.seen_by == "source" else theirs_head
         known = Side.at(self._database, seen_by, base.snapshot)
         net = net_changes(self._database, ours, known, base.since)
@@ -164,7 +165,7 @@ class _Taken:
 
     def retire(self, held: FileState) -> None:
         """A whole file goes."""
-        self.ended |= _ends(held.file)
+        self.ended |= ends_of(held.file)
         self.touched.append(held.file.id)
         self.rows += held.live_rows
         self.file_size_bytes += held.file.file_size_bytes
@@ -178,7 +179,7 @@ class _Taken:
             self.delete_files.append(now.file.deletes.id)
             known = frozenset[int]()
             if held.file.deletes is not None:
-                self.ended[RowKey("delete_file", held.file.deletes.id)] = _origin(held.file.deletes)
+                self.ended[RowKey("delete_file", held.file.deletes.id)] = origin_of(held.file.deletes)
         self.positions += [(held.file.id, place) for place in sorted(now.positions - known)]
 
     def delete_from_new(self, state: FileState) -> None:
@@ -406,17 +407,6 @@ def _defaults(
     for column in table.columns:
         if column.initial_default is not None and any(column.id not in found.get(f, {}) for f in files):
             yield summary_of_default(column, 1)
-
-
-def _ends(file: DataFile) -> dict[RowKey, Origin]:
-    ended = {RowKey("data_file", file.id): _origin(file)}
-    if file.deletes is not None:
-        ended[RowKey("delete_file", file.deletes.id)] = _origin(file.deletes)
-    return ended
-
-
-def _origin(file: DataFile | DeleteFile) -> Origin:
-    return Origin(file.source, file.begin)
 
 
 def _result(source: str, into: str, found: _Prepared, snapshot: SnapshotId | None) -> MergeResult:

@@ -21,15 +21,16 @@ KINDS: tuple[Kind, ...] = ("schema", "table", "view", "macro")
 class Side:
     """What is looked up once is kept."""
 
-    def __init__(self, state: CatalogState) -> None:
-        """Read nothing yet."""
+    def __init__(self, state: CatalogState, head: Head) -> None:
+        """Read nothing yet. The structure may have been read at an earlier snapshot than the head's."""
         self.state = state
-        self.head = state.head
+        self.head = head
 
     @classmethod
     def at(cls, database: Database, head: Head, snapshot: SnapshotId) -> Side:
         """A catalog as it was at a snapshot of its own or of an ancestor."""
-        return cls(CatalogState(database, head_at(database, head, snapshot)))
+        past = head_at(database, head, snapshot)
+        return cls(CatalogState(database, past), past)
 
     def find(self, kind: Kind, number: int) -> Object | None:
         """An object, if it is there."""

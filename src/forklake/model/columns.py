@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from forklake.errors import ColumnExists, ColumnNotFound, InvalidArgument, InvalidName, InvalidSchemaChange
-from forklake.model.ddl import NULL, ColumnSpec, Null, literal
+from forklake.model.constants import NULL, Null, literal
+from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import Column, Default
 from forklake.model.ids import ColumnId
 from forklake.model.names import check_name, check_text, split_name

@@ -23,10 +23,11 @@ from forklake.errors import (
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
 from forklake.store.backend import Row, UniqueViolation
+from forklake.store.built import end_set, insert_set, insert_values, update_set
 from forklake.store.embedded import EmbeddedSession
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import TABLES, end_set, insert_set, insert_values, update_set
+from forklake.store.tables import TABLES
 
 _TYPES = {"int": "BIGINT", "text": "VARCHAR", "uuid": "UUID", "bool": "BOOLEAN", "time": "TIMESTAMPTZ"}
 

@@ -35,10 +35,11 @@ from forklake.store.backend import (
     UniqueViolation,
     as_time,
 )
+from forklake.store.built import end_set, insert_set, update_set
 from forklake.store.libpq import Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import TABLES, end_set, insert_set, update_set
+from forklake.store.tables import TABLES
 
 LONGEST_NAME = 63
 

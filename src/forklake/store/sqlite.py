@@ -19,10 +19,10 @@ from forklake.errors import (
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Row, UniqueViolation
+from forklake.store.built import end_row, insert_row, update_row
 from forklake.store.embedded import EmbeddedSession
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import end_row, insert_row, update_row
 
 _TAKEN = (
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,

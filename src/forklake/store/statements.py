@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from forklake.store.tables import ADOPTED, COPIED, adopt_rows, copy_rows
+from forklake.store.built import ADOPTED, COPIED, adopt_rows, copy_rows
 
 Dialect = Literal["sqlite", "duckdb", "postgresql"]
 

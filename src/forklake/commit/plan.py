@@ -1,0 +1,44 @@
+"""What a commit has to write, worked out before anything is locked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forklake.commit.changes import Pair
+from forklake.commit.settle import TableWrites
+from forklake.model.changes import Change
+from forklake.model.entities import Origin
+from forklake.model.ids import CatalogId, SnapshotId, TableId
+from forklake.store.rows import RowKey
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A catalog whose changes a commit takes over."""
+
+    source: CatalogId
+    snapshot: SnapshotId
+    """Up to which."""
+    since: SnapshotId
+    """After which it did what may be missing here."""
+    reshaped: tuple[TableId, ...] = ()
+    """Tables that it altered on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a commit has to write."""
+
+    changes: tuple[Change, ...]
+    pairs: tuple[Pair, ...]
+    dropped_rows: dict[RowKey, Origin]
+    """Rows of dropped objects that the draft never looked at, such as columns."""
+    new_ids: tuple[int, ...]
+    """Provisional ids, in the order in which they were given out."""
+    rows: tuple[TableWrites, ...] = ()
+    """What becomes of the rows of tables."""
+    dropped_tables: tuple[int, ...] = ()
+    burnt_columns: tuple[tuple[int, int], ...] = ()
+    """Tables with the highest column id that files may know, where no column has it any more."""
+    merged: Merged | None = None
+    """What was merged, if that is what the commit does."""

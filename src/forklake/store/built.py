@@ -1,0 +1,158 @@
+"""Statements that are built from the names of tables and columns: set-based writes, copies, adoptions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forklake.store.tables import TABLES
+
+COPIED = (
+    "ducklake_schema",
+    "ducklake_table",
+    "ducklake_column",
+    "ducklake_view",
+    "ducklake_macro",
+    "ducklake_macro_impl",
+    "ducklake_macro_parameters",
+    "ducklake_tag",
+    "ducklake_column_tag",
+    "ducklake_schema_versions",
+    "ducklake_partition_info",
+    "ducklake_partition_column",
+    "ducklake_sort_info",
+    "ducklake_sort_expression",
+    "ducklake_data_file",
+    "ducklake_delete_file",
+    "ducklake_file_column_stats",
+    "ducklake_file_variant_stats",
+    "ducklake_file_partition_value",
+    "ducklake_column_mapping",
+    "ducklake_name_mapping",
+    "ducklake_inlined_data_tables",
+    "ducklake_inlined_file",
+    "ducklake_inlined_delete",
+)
+"""What a catalog has of its ancestors. Figures are not among it: they are counted anew."""
+
+
+def copy_rows(table: str) -> str:
+    """An INSERT of what a catalog sees of its ancestors as rows of its own; parameter: $catalog."""
+    columns = [column for column in TABLES[table] if column != "catalog_id"]
+    source = table.replace("ducklake_", "visible_")
+    return " ".join(
+        (
+            "INSERT INTO",
+            table,
+            _listed(["catalog_id", *columns]),
+            "SELECT",
+            ", ".join(["v.catalog_id", *(f"v.{column}" for column in columns)]),
+            "FROM",
+            source,
+            "AS v WHERE v.catalog_id = $catalog AND v.source_catalog_id <> $catalog",
+        )
+    )
+
+
+ADOPTED = {
+    "ducklake_data_file": "data_file_id",
+    "ducklake_file_column_stats": "data_file_id",
+    "ducklake_file_variant_stats": "data_file_id",
+    "ducklake_file_partition_value": "data_file_id",
+    "ducklake_inlined_file": "data_file_id",
+    "ducklake_delete_file": "delete_file_id",
+    "ducklake_column_mapping": "mapping_id",
+    "ducklake_name_mapping": "mapping_id",
+}
+"""What a merge takes over from another catalog, and by which number."""
+_ON_ADOPTION = {
+    "begin_snapshot": "CAST($snapshot AS BIGINT)",
+    "end_snapshot": "NULL",
+    "partial_max": "NULL",
+}
+
+
+def adopt_rows(table: str) -> str:
+    """An INSERT of rows that another catalog sees, from now on.
+
+    Nobody here has seen rows of these files before, whenever they were inserted there: so they begin here.
+    Parameters: $catalog, $source, $ids, $snapshot.
+    """
+    columns = [column for column in TABLES[table] if column != "catalog_id"]
+    values = [_ON_ADOPTION.get(column, f"v.{column}") for column in columns]
+    source = table.replace("ducklake_", "visible_")
+    return " ".join(
+        (
+            "INSERT INTO",
+            table,
+            _listed(["catalog_id", *columns]),
+            "SELECT",
+            ", ".join(["CAST($catalog AS BIGINT)", *values]),
+            "FROM",
+            source,
+            f"AS v WHERE v.catalog_id = $source AND v.{ADOPTED[table]} IN ids($ids)",
+        )
+    )
+
+
+def insert_row(table: str, columns: tuple[str, ...]) -> str:
+    """An INSERT of one row with positional parameters."""
+    _check(table, columns)
+    return " ".join(("INSERT INTO", table, _listed(columns), "VALUES", _listed("?" * len(columns))))
+
+
+def insert_values(table: str, columns: tuple[str, ...], values: Sequence[str]) -> str:
+    """An INSERT of rows that are written out as SQL."""
+    _check(table, columns)
+    return " ".join(("INSERT INTO", table, _listed(columns), "VALUES", ", ".join(values)))
+
+
+def insert_set(table: str, columns: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
+    """An INSERT of many rows, given one array for each column as SQL text, and their source."""
+    _check(table, columns)
+    unnested = ", ".join(f"unnest({value})" for value in values)
+    return " ".join(("INSERT INTO", table, _listed(columns), "SELECT", unnested, source))
+
+
+def update_row(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """An UPDATE of one row; parameters: the columns, then the keys."""
+    _check(table, (*keys, *columns))
+    values = ", ".join(f"{column} = ?" for column in columns)
+    named = " AND ".join(f"{key} = ?" for key in keys)
+    return " ".join(("UPDATE", table, "SET", values, "WHERE", named))
+
+
+def update_set(table: str, keys: tuple[str, ...], columns: tuple[str, ...], source: str) -> str:
+    """An UPDATE of many rows from a source of keys and columns, given as SQL text that names itself `n`."""
+    _check(table, (*keys, *columns))
+    values = ", ".join(f"{column} = n.{column}" for column in columns)
+    same = " AND ".join(f"e.{key} = n.{key}" for key in keys)
+    return " ".join(("UPDATE", table, "AS e SET", values, "FROM", source, "WHERE", same))
+
+
+def end_row(table: str, keys: tuple[str, ...]) -> str:
+    """An UPDATE that ends one live row; parameters: the end, the catalog, the keys."""
+    _check(table, keys)
+    named = " AND ".join(f"{key} = ?" for key in keys)
+    return " ".join(
+        ("UPDATE", table, "SET end_snapshot = ? WHERE catalog_id = ? AND end_snapshot IS NULL AND", named)
+    )
+
+
+def end_set(table: str, keys: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
+    """An UPDATE that ends many live rows, given one array for each key; parameters: $end and $catalog."""
+    _check(table, keys)
+    arrays = ", ".join(f"unnest({value}) AS {key}" for key, value in zip(keys, values, strict=True))
+    same = " AND ".join(f"e.{key} = ended.{key}" for key in keys)
+    update = ("UPDATE", table, "AS e SET end_snapshot = $end FROM (SELECT", arrays, source, ") AS ended")
+    return " ".join((*update, "WHERE e.end_snapshot IS NULL AND e.catalog_id = $catalog AND", same))
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return "(" + ", ".join(parts) + ")"
+
+
+def _check(table: str, columns: tuple[str, ...]) -> None:
+    # These texts are built from names; only names that stand above can get into them.
+    unknown = set(columns) - TABLES[table].keys()
+    if unknown:
+        raise KeyError(f"{table} has no columns {sorted(unknown)}")
