@@ -60,6 +60,8 @@ class _Point:
     snapshot: SnapshotId
     schema_version: int
     time: datetime
+    lineage: tuple[Row, ...]
+    """Whom the parent descends from: id, bound, depth, and up to where its rows were copied."""
 
 
 def check_ttl(ttl: object) -> None:
@@ -91,13 +93,17 @@ def fork_catalogs(
         else:
             # It is compared with those of all others, so one at a time takes one.
             session.execute("hold_lineages")
-        point = _fork_point(session, parent, options.at)
-        missing = _missing(session, wanted, point.catalog, options)
+        found = session.ask("lineage_by_name", name=parent)
+        named = session.ask("catalogs_by_names", names=json.dumps(wanted))
+        # Drawn with the same packet, after the head was read; where names may be there, first look for them.
+        drawn = None if options.if_not_exists else session.allocate(catalog_ids=len(wanted))
+        point = _fork_point(session, parent, found(), options.at)
+        missing = _missing(named(), wanted, point.catalog, options)
         if not missing:
             return point.snapshot, {}
         if options.data_path is not None:
             refuse_overlap(session, options.data_path, lake_path)
-        numbers = session.allocate(catalog_ids=len(missing))
+        numbers = drawn or session.allocate(catalog_ids=len(missing))
         made = dict(zip(missing, map(CatalogId, numbers.catalog_ids), strict=True))
         _write_forks(session, made, point, numbers, options, author)
         if options.mode == "copy":
@@ -115,11 +121,10 @@ def fork_catalogs(
         raise _taken([row[0] for row in found] or wanted) from error
 
 
-def _fork_point(session: Session, parent: str, at: Moment | None) -> _Point:
-    found = session.rows("catalog_by_name", name=parent)
+def _fork_point(session: Session, parent: str, found: list[Row], at: Moment | None) -> _Point:
     if not found:
         raise CatalogNotFound(f'no catalog is named "{parent}": `forklake catalogs` lists those that are')
-    catalog, _, snapshot, schema_version, _, moment = found[0]
+    catalog, snapshot, schema_version, moment, *_ = found[0]
     if at is not None:
         if isinstance(at, datetime):
             rows = session.rows("catalog_at_time", catalog=catalog, time=aware(at))
@@ -132,12 +137,12 @@ def _fork_point(session: Session, parent: str, at: Moment | None) -> _Point:
                 f'"{parent}" has no snapshot {at}: `forklake snapshots` lists those that it has'
             )
         snapshot, schema_version, moment = rows[0]
-    return _Point(CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(moment))
+    lineage = tuple(row[4:] for row in found)
+    return _Point(CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(moment), lineage)
 
 
-def _missing(session: Session, names: Sequence[str], parent: CatalogId, options: ForkOptions) -> list[str]:
+def _missing(found: list[Row], names: Sequence[str], parent: CatalogId, options: ForkOptions) -> list[str]:
     """The names that no catalog has yet; a fork of the same parent will do if that was said."""
-    found = session.rows("catalogs_by_names", names=json.dumps(names))
     others = [name for name, _, source in found if not options.if_not_exists or source != parent]
     if others:
         raise _taken(others)
@@ -196,15 +201,15 @@ def _write_forks(
     session.insert(
         "ducklake_catalog_lineage",
         ("catalog_id", "source_catalog_id", "max_snapshot", "depth", "copied_snapshot"),
-        _lineages(session, made.values(), point),
+        _lineages(made.values(), point),
     )
 
 
-def _lineages(session: Session, forks: Iterable[CatalogId], point: _Point) -> list[Row]:
+def _lineages(forks: Iterable[CatalogId], point: _Point) -> list[Row]:
     """Forks descend from their parent and from whom it descends from, as these were at the fork point."""
     inherited = [
         (source, min(bound, point.snapshot), depth, None if copied is None else min(copied, point.snapshot))
-        for source, bound, depth, copied in session.rows("lineage", catalog=point.catalog)
+        for source, bound, depth, copied in point.lineage
     ]
     depth = 1 + max(depth for _, _, depth, _ in inherited)
     return [(fork, *row) for fork in forks for row in (*inherited, (fork, FOREVER, depth, None))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -13,6 +13,8 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.statements import Dialect
 
 Row = tuple[Any, ...]
+Answer = Callable[[], list[Row]]
+"""Rows that may still be on their way."""
 
 
 PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56)
@@ -61,6 +63,10 @@ class Session(Protocol):
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
+        ...
+
+    def ask(self, statement: str, /, **params: object) -> Answer:
+        """Run a query whose rows are wanted later, together with what follows until then."""
         ...
 
     def execute(self, statement: str, /, **params: object) -> None:

@@ -94,6 +94,25 @@ def adopt_rows(table: str) -> str:
     )
 
 
+def not_masked(entity: str, *, of: str, among: str | None, as_array: bool) -> str:
+    """A condition on a row of an entity: no catalog that $catalog reads of has ended it by $at.
+
+    The set of masks is made once, and only if there is a row to ask it for. `among` names a CTE whose files
+    are all that matter: their ids are an array for PostgreSQL, which looks them up in an index one by one.
+    """
+    mask = f"m.catalog_id = $catalog AND m.entity = '{entity}' AND m.end_snapshot <= $at"
+    if among is not None:
+        ids = " ".join(("(SELECT data_file_id FROM", among, ")"))
+        mask += f" AND m.entity_id = ANY (ARRAY{ids})" if as_array else f" AND m.entity_id IN {ids}"
+    return " ".join(
+        (
+            f"({of}{entity}_id, {of}begin_snapshot) NOT IN (SELECT m.entity_id, m.row_begin FROM",
+            "visible_mask",
+            f"AS m WHERE {mask})",
+        )
+    )
+
+
 def insert_row(table: str, columns: tuple[str, ...]) -> str:
     """An INSERT of one row with positional parameters."""
     _check(table, columns)

@@ -8,12 +8,17 @@ from typing import Generic, Protocol, TypeVar
 
 from forklake.errors import StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.store.backend import Allocation, OpenTransaction, Record, Row, Session, utc_now
+from forklake.store.backend import Allocation, Answer, OpenTransaction, Record, Row, Session, utc_now
 from forklake.store.pool import Closable, ConnectionPool, WriterLock
 
 
 class EmbeddedWrites:
     """The part of a session that draws numbers and records snapshots."""
+
+    def ask(self: Session, statement: str, /, **params: object) -> Answer:
+        """There is nobody to wait for: the query runs at once."""
+        found = self.rows(statement, **params)
+        return lambda: found
 
     def allocate(self: Session, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
         """Draw the number of a snapshot, and numbers for what it creates."""

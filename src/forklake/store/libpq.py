@@ -22,6 +22,7 @@ from forklake.store.backend import Row
 
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
 _ESCAPED = re.compile(r'(["\\])')
+_NOTHING = object()
 
 
 class Query:
@@ -170,7 +171,14 @@ def _encoded(value: object) -> bytes | None:
 
 def _array(values: Sequence[Any]) -> bytes:
     """An array literal; every element is quoted, so that none is taken for something else."""
-    return b"{" + b",".join(map(_element, values)) + b"}"
+    written: list[bytes] = []
+    last, text = _NOTHING, b""
+    for value in values:
+        # What a commit writes for many is often the same for all.
+        if value is not last:
+            last, text = value, _element(value)
+        written.append(text)
+    return b"{" + b",".join(written) + b"}"
 
 
 def _element(value: object) -> bytes:
@@ -179,4 +187,6 @@ def _element(value: object) -> bytes:
     if isinstance(value, int):
         return b"%d" % value
     text = value.isoformat() if isinstance(value, datetime) else str(value)
-    return b'"' + _ESCAPED.sub(r"\\\1", text).encode() + b'"'
+    if '"' in text or "\\" in text:
+        text = _ESCAPED.sub(r"\\\1", text)
+    return b'"' + text.encode() + b'"'

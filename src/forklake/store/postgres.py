@@ -28,6 +28,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import (
     PAUSES,
     Allocation,
+    Answer,
     Interrupted,
     OpenTransaction,
     Record,
@@ -154,6 +155,8 @@ class PostgresSession(OpenTransaction):
         self._database = database
         self._ends: list[tuple[int, int, str]] = []
         """Which of the waiting statements must end how many rows of which table."""
+        self._asked: list[tuple[int, list[list[Row]]]] = []
+        """Which of the waiting statements have rows that somebody wants later, and where to put them."""
         self._sent = 1
         self._pid = os.getpid()
         self._wire = database.pool.take()
@@ -164,6 +167,19 @@ class PostgresSession(OpenTransaction):
         """Run a query and return its rows."""
         self._send(self._database.statements[statement], params)
         return self._wire.rows(self._answers()[-1])
+
+    def ask(self, statement: str, /, **params: object) -> Answer:
+        """Run a query together with those that follow: all of them take one round trip."""
+        place, found = self._sent, list[list[Row]]()
+        self._send(self._database.statements[statement], params)
+        self._asked.append((place, found))
+
+        def answer() -> list[Row]:
+            if not found:
+                self._answers()
+            return found[0]
+
+        return answer
 
     def execute(self, statement: str, /, **params: object) -> None:
         """Run a statement that returns nothing, together with those that follow."""
@@ -247,6 +263,9 @@ class PostgresSession(OpenTransaction):
         with translated(self._database.url):
             answers = self._wire.receive()
         ends, self._ends, self._sent = self._ends, [], 0
+        asked, self._asked = self._asked, []
+        for place, found in asked:
+            found.append(self._wire.rows(answers[place]))
         for place, expected, table in ends:
             ended = answers[place].command_tuples or 0
             if ended != expected:

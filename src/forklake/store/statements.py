@@ -2,8 +2,9 @@
 
 A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql` and `write.sql`
 serve every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and
-so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers, and
-`FROM texts($name) AS k(value)` lists texts; both are bound as JSON.
+so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers,
+`x IN texts($name)` with one of texts, and `FROM texts($name) AS k(value)` lists texts; all are bound as JSON.
+`NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from forklake.store.built import ADOPTED, COPIED, adopt_rows, copy_rows
+from forklake.store.built import ADOPTED, COPIED, adopt_rows, copy_rows, not_masked
 
 Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
@@ -27,6 +28,13 @@ _SETS: dict[Dialect, str] = {
     # An array is looked up in an index, number by number; a sub-select is joined.
     "postgresql": r"= ANY (ARRAY(SELECT json_array_elements_text(\1::json)::bigint))",
 }
+_IN_TEXTS = re.compile(r"\bIN texts\((\$\w+)\)")
+_TEXT_SETS: dict[Dialect, str] = {
+    "sqlite": _SETS["sqlite"],
+    "duckdb": _SETS["duckdb"].replace("BIGINT", "VARCHAR"),
+    "postgresql": _SETS["postgresql"].replace("::bigint", ""),
+}
+_MASKED = re.compile(r"\bNOT masked\((\w+\.)?(\w+)(?:, (\w+))?\)")
 _TEXTS = re.compile(r"\btexts\((\$\w+)\) AS k\(value\)")
 _LISTS: dict[Dialect, str] = {
     "sqlite": r"json_each(\1) AS k",
@@ -51,7 +59,22 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
                 found.update(parse(source.read_text(encoding="utf-8")))
     found |= {f"copy_{table}": copy_rows(table) for table in COPIED}
     found |= {f"adopt_{table}": adopt_rows(table) for table in ADOPTED}
-    return {name: _TEXTS.sub(_LISTS[dialect], _IDS.sub(_SETS[dialect], text)) for name, text in found.items()}
+    return {name: _written_out(text, dialect) for name, text in found.items()}
+
+
+def _written_out(text: str, dialect: Dialect) -> str:
+    for pattern, written in (
+        (_IDS, _SETS[dialect]),
+        (_IN_TEXTS, _TEXT_SETS[dialect]),
+        (_TEXTS, _LISTS[dialect]),
+    ):
+        text = pattern.sub(written, text)
+    return _MASKED.sub(
+        lambda match: not_masked(
+            match[2], of=match[1] or "", among=match[3], as_array=dialect == "postgresql"
+        ),
+        text,
+    )
 
 
 def parse(text: str) -> dict[str, str]:

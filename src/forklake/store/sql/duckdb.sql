@@ -477,7 +477,6 @@ CREATE INDEX ducklake_snapshot_by_time ON ducklake_snapshot (snapshot_time);
 CREATE INDEX ducklake_snapshot_changes_by_catalog ON ducklake_snapshot_changes (catalog_id, snapshot_id);
 CREATE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name);
 CREATE INDEX ducklake_catalog_lineage_by_source ON ducklake_catalog_lineage (source_catalog_id);
-CREATE INDEX ducklake_inherited_end_by_row ON ducklake_inherited_end (entity, entity_id, row_begin);
 CREATE INDEX ducklake_snapshot_reservation_open ON ducklake_snapshot_reservation (expires_at);
 CREATE INDEX ducklake_schema_live_name ON ducklake_schema (catalog_id, schema_name);
 CREATE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, schema_id, table_name);
@@ -585,6 +584,17 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.sort_id, e.table_id, e
   LEFT JOIN visible_mask m ON m.catalog_id = l.catalog_id AND m.entity = 'sort_info' AND m.entity_id = e.sort_id
                           AND m.sub_id = 0 AND m.sub_key = '' AND m.row_begin = e.begin_snapshot;
 
+-- Where all files of a table are read, it is quicker to know all masks than to look for the mask of each: these views
+-- leave them to the reader.
+CREATE VIEW visible_data_file_unmasked AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.table_id, e.begin_snapshot,
+       e.file_order, e.path, e.path_is_relative, e.file_format, e.record_count, e.file_size_bytes,
+       e.footer_size, e.row_id_start, e.partition_id, e.encryption_key, e.partial_file_info, e.mapping_id,
+       e.partial_max,
+       CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END AS end_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_data_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
+
 CREATE VIEW visible_data_file AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.table_id, e.begin_snapshot,
        e.file_order, e.path, e.path_is_relative, e.file_format, e.record_count, e.file_size_bytes,
@@ -595,6 +605,14 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.table_
   JOIN ducklake_data_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot
   LEFT JOIN visible_mask m ON m.catalog_id = l.catalog_id AND m.entity = 'data_file' AND m.entity_id = e.data_file_id
                           AND m.sub_id = 0 AND m.sub_key = '' AND m.row_begin = e.begin_snapshot;
+
+CREATE VIEW visible_delete_file_unmasked AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.delete_file_id, e.table_id, e.begin_snapshot,
+       e.data_file_id, e.path, e.path_is_relative, e.format, e.delete_count, e.file_size_bytes, e.footer_size,
+       e.encryption_key, e.partial_max,
+       CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END AS end_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_delete_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
 
 CREATE VIEW visible_delete_file AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.delete_file_id, e.table_id, e.begin_snapshot,

@@ -1,12 +1,15 @@
 -- Reading files, what is known of them, and what was deleted from them. `ids($name)` is a set of numbers, `texts($name)` one of texts.
+-- `NOT masked(f.data_file)` leaves out rows of a view visible_*_unmasked that this catalog or an ancestor has ended by $at;
+-- with the name of a CTE behind it, only masks of the files in there are looked for.
 
 -- name: files
 -- Every Parquet file of a table as a catalog sees it at a snapshot.
 SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
        footer_size, row_id_start, partition_id, mapping_id, partial_max
-  FROM visible_data_file
+  FROM visible_data_file_unmasked
  WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+   AND NOT masked(data_file)
  ORDER BY data_file_id;
 
 -- name: files_by_key
@@ -23,9 +26,10 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
        f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max,
        hit.hits
   FROM hit
-  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
-                          AND f.data_file_id = hit.data_file_id
+  JOIN visible_data_file_unmasked f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                                   AND f.data_file_id = hit.data_file_id
  WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+   AND NOT masked(f.data_file, hit)
  ORDER BY f.data_file_id;
 
 -- name: files_by_keys
@@ -42,9 +46,10 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
        f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max,
        hit.hits
   FROM hit
-  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
-                          AND f.data_file_id = hit.data_file_id
+  JOIN visible_data_file_unmasked f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                                   AND f.data_file_id = hit.data_file_id
  WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+   AND NOT masked(f.data_file, hit)
  ORDER BY f.data_file_id;
 
 -- name: files_by_two_keys
@@ -69,18 +74,20 @@ SELECT one.catalog_id, one.data_file_id
 SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
        f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
   FROM hit
-  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
-                          AND f.data_file_id = hit.data_file_id
+  JOIN visible_data_file_unmasked f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                                   AND f.data_file_id = hit.data_file_id
  WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+   AND NOT masked(f.data_file, hit)
  ORDER BY f.data_file_id;
 
 -- name: files_before
 -- The files that are older than some column.
 SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
        footer_size, row_id_start, partition_id, mapping_id, partial_max
-  FROM visible_data_file
+  FROM visible_data_file_unmasked
  WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
    AND begin_snapshot < $since AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+   AND NOT masked(data_file)
  ORDER BY data_file_id;
 
 -- name: files_by_partition
@@ -94,20 +101,22 @@ SELECT p.catalog_id, p.data_file_id
 SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
        f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max
   FROM hit
-  JOIN visible_data_file f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
-                          AND f.data_file_id = hit.data_file_id
+  JOIN visible_data_file_unmasked f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
+                                   AND f.data_file_id = hit.data_file_id
  WHERE f.partition_id = $partition
    AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+   AND NOT masked(f.data_file, hit)
  ORDER BY f.data_file_id;
 
 -- name: files_outside_partitioning
 -- The files that were written under another partitioning, or none.
 SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, record_count, file_size_bytes,
        footer_size, row_id_start, partition_id, mapping_id, partial_max
-  FROM visible_data_file
+  FROM visible_data_file_unmasked
  WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
    AND (partition_id IS NULL OR partition_id <> $partition)
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+   AND NOT masked(data_file)
  ORDER BY data_file_id;
 
 -- name: inlined_files
@@ -154,9 +163,10 @@ SELECT data_file_id, partition_key_index, partition_value
 -- Every delete file that applies to a table at a snapshot.
 SELECT data_file_id, delete_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, delete_count,
        file_size_bytes, footer_size
-  FROM visible_delete_file
+  FROM visible_delete_file_unmasked
  WHERE catalog_id = $catalog AND table_id = $table
-   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+   AND NOT masked(delete_file);
 
 -- name: delete_files_of
 -- The delete files that apply to some data files.
@@ -183,13 +193,15 @@ SELECT data_file_id, position, begin_snapshot
 -- How many files, rows and bytes a table has, and how many rows were deleted through files and inline.
 SELECT f.files, f.records, f.bytes, d.deleted, i.deleted
   FROM (SELECT count(*) AS files, COALESCE(sum(record_count), 0) AS records, COALESCE(sum(file_size_bytes), 0) AS bytes
-          FROM visible_data_file
+          FROM visible_data_file_unmasked
          WHERE catalog_id = $catalog AND table_id = $table
-           AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)) f,
+           AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+           AND NOT masked(data_file)) f,
        (SELECT COALESCE(sum(delete_count), 0) AS deleted
-          FROM visible_delete_file
+          FROM visible_delete_file_unmasked
          WHERE catalog_id = $catalog AND table_id = $table
-           AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)) d,
+           AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+           AND NOT masked(delete_file)) d,
        (SELECT count(*) AS deleted
           FROM visible_inlined_delete i
           JOIN visible_data_file o ON o.catalog_id = i.catalog_id AND o.data_file_id = i.data_file_id
@@ -203,21 +215,23 @@ SELECT f.files, f.records, f.bytes, d.deleted, i.deleted
 -- name: bounds
 -- The outermost bounds of a column over all files, by key; values are missing where a bound is not exact.
 SELECT s.min_key, s.min_value, s.max_key, s.max_value, s.null_count, s.value_count, s.contains_nan, f.begin_snapshot
-  FROM visible_data_file f
+  FROM visible_data_file_unmasked f
   LEFT JOIN ducklake_file_column_stats s ON s.catalog_id = f.source_catalog_id AND s.data_file_id = f.data_file_id
                                         AND s.column_id = $column
  WHERE f.catalog_id = $catalog AND f.table_id = $table AND f.file_format <> 'inlined'
-   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot);
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+   AND NOT masked(f.data_file);
 
 -- name: column_totals
 -- What all Parquet files of a table together know of each column.
 WITH known AS (
     SELECT s.column_id, s.value_count, s.null_count, s.min_key, s.max_key, s.min_value, s.max_value,
            s.contains_nan, s.column_size_bytes
-      FROM visible_data_file f
+      FROM visible_data_file_unmasked f
       JOIN ducklake_file_column_stats s ON s.catalog_id = f.source_catalog_id AND s.data_file_id = f.data_file_id
      WHERE f.catalog_id = $catalog AND f.table_id = $table
        AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+       AND NOT masked(f.data_file)
 ), totals AS (
     SELECT column_id, sum(value_count) AS value_count, sum(null_count) AS null_count,
            count(*) - count(null_count) AS unknown_nulls, min(min_key) AS min_key, max(max_key) AS max_key,

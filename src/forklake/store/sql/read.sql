@@ -51,7 +51,7 @@ SELECT c.catalog_name, c.catalog_id, f.source_catalog_id
   FROM ducklake_catalog c
   JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
   LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = c.catalog_id AND f.depth = o.depth - 1
- WHERE c.end_snapshot IS NULL AND c.catalog_name IN (SELECT k.value FROM texts($names) AS k(value));
+ WHERE c.end_snapshot IS NULL AND c.catalog_name IN texts($names);
 
 -- name: own_data_paths
 -- Where catalogs keep files outside the data path of the lake, dropped ones too: others may read those.
@@ -62,6 +62,15 @@ SELECT data_path FROM ducklake_catalog_head WHERE data_path LIKE '/%' OR data_pa
 SELECT source_catalog_id, max_snapshot, depth, copied_snapshot
   FROM ducklake_catalog_lineage
  WHERE catalog_id = $catalog;
+
+-- name: lineage_by_name
+-- A live catalog, where it stands, and whom it descends from, all as of one moment.
+SELECT h.catalog_id, h.snapshot_id, h.schema_version, h.snapshot_time,
+       l.source_catalog_id, l.max_snapshot, l.depth, l.copied_snapshot
+  FROM ducklake_catalog c
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+  JOIN ducklake_catalog_lineage l ON l.catalog_id = c.catalog_id
+ WHERE c.catalog_name = $name AND c.end_snapshot IS NULL;
 
 -- name: fork_point
 -- The snapshot of its parent that a catalog began with.

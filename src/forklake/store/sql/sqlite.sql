@@ -475,8 +475,8 @@ CREATE UNIQUE INDEX ducklake_metadata_of_lake ON ducklake_metadata (key) WHERE s
 CREATE INDEX ducklake_snapshot_by_time ON ducklake_snapshot (snapshot_time);
 CREATE INDEX ducklake_snapshot_changes_by_catalog ON ducklake_snapshot_changes (catalog_id, snapshot_id);
 CREATE UNIQUE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name) WHERE end_snapshot IS NULL;
-CREATE INDEX ducklake_catalog_lineage_by_source ON ducklake_catalog_lineage (source_catalog_id);
-CREATE INDEX ducklake_inherited_end_by_row ON ducklake_inherited_end (entity, entity_id, row_begin);
+CREATE INDEX ducklake_catalog_lineage_by_source ON ducklake_catalog_lineage (source_catalog_id)
+    WHERE source_catalog_id <> catalog_id;
 CREATE INDEX ducklake_snapshot_reservation_open ON ducklake_snapshot_reservation (expires_at) WHERE state = 'open';
 CREATE UNIQUE INDEX ducklake_schema_live_name ON ducklake_schema (catalog_id, schema_name) WHERE end_snapshot IS NULL;
 CREATE UNIQUE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, schema_id, table_name) WHERE end_snapshot IS NULL;
@@ -511,10 +511,10 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.schema_id, e.schema_uu
        e.schema_name, e.path, e.path_is_relative,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'schema' AND m.entity_id = e.schema_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'schema' AND m.entity_id = e.schema_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_schema e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -524,10 +524,10 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.table_uuid
        e.table_name, e.path, e.path_is_relative,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'table' AND m.entity_id = e.table_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'table' AND m.entity_id = e.table_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_table e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -538,10 +538,10 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.column_id, e.begin_sna
        e.parent_column, e.default_value_type, e.default_value_dialect,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'column' AND m.entity_id = e.table_id AND m.sub_id = e.column_id AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'column' AND m.entity_id = e.table_id AND m.sub_id = e.column_id AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_column e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -551,10 +551,10 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.view_id, e.view_uuid, 
        e.view_name, e.dialect, e.sql, e.column_aliases,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'view' AND m.entity_id = e.view_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'view' AND m.entity_id = e.view_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_view e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -563,10 +563,10 @@ CREATE VIEW visible_macro AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.schema_id, e.macro_id, e.macro_name, e.begin_snapshot,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'macro' AND m.entity_id = e.macro_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'macro' AND m.entity_id = e.macro_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_macro e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -575,10 +575,10 @@ CREATE VIEW visible_tag AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.object_id, e.begin_snapshot, e.key, e.value,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'tag' AND m.entity_id = e.object_id AND m.sub_id = 0 AND m.sub_key = e.key
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'tag' AND m.entity_id = e.object_id AND m.sub_id = 0 AND m.sub_key = e.key
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_tag e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -588,10 +588,10 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.column_id,
        e.value,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'column_tag' AND m.entity_id = e.table_id AND m.sub_id = e.column_id AND m.sub_key = e.key
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'column_tag' AND m.entity_id = e.table_id AND m.sub_id = e.column_id AND m.sub_key = e.key
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_column_tag e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -600,10 +600,10 @@ CREATE VIEW visible_partition_info AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.partition_id, e.table_id, e.begin_snapshot,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'partition_info' AND m.entity_id = e.partition_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'partition_info' AND m.entity_id = e.partition_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_partition_info e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
@@ -612,13 +612,24 @@ CREATE VIEW visible_sort_info AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.sort_id, e.table_id, e.begin_snapshot,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'sort_info' AND m.entity_id = e.sort_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'sort_info' AND m.entity_id = e.sort_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_sort_info e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
+
+-- Where all files of a table are read, it is quicker to know all masks than to look for the mask of each: these views
+-- leave them to the reader.
+CREATE VIEW visible_data_file_unmasked AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.table_id, e.begin_snapshot,
+       e.file_order, e.path, e.path_is_relative, e.file_format, e.record_count, e.file_size_bytes,
+       e.footer_size, e.row_id_start, e.partition_id, e.encryption_key, e.partial_file_info, e.mapping_id,
+       e.partial_max,
+       CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END AS end_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_data_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
 
 CREATE VIEW visible_data_file AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.table_id, e.begin_snapshot,
@@ -627,13 +638,21 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.table_
        e.partial_max,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'data_file' AND m.entity_id = e.data_file_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'data_file' AND m.entity_id = e.data_file_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_data_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
+
+CREATE VIEW visible_delete_file_unmasked AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.delete_file_id, e.table_id, e.begin_snapshot,
+       e.data_file_id, e.path, e.path_is_relative, e.format, e.delete_count, e.file_size_bytes, e.footer_size,
+       e.encryption_key, e.partial_max,
+       CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END AS end_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_delete_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;
 
 CREATE VIEW visible_delete_file AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.delete_file_id, e.table_id, e.begin_snapshot,
@@ -641,10 +660,10 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.delete_file_id, e.tabl
        e.encryption_key, e.partial_max,
        COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END,
                 (SELECT m.end_snapshot
-                   FROM ducklake_inherited_end m
-                   JOIN ducklake_catalog_lineage a ON a.catalog_id = l.catalog_id AND a.source_catalog_id = m.catalog_id
-                                                  AND m.end_snapshot <= a.max_snapshot
-                  WHERE m.entity = 'delete_file' AND m.entity_id = e.delete_file_id AND m.sub_id = 0 AND m.sub_key = ''
+                   FROM ducklake_catalog_lineage a
+                  CROSS JOIN ducklake_inherited_end m
+                  WHERE a.catalog_id = l.catalog_id AND m.catalog_id = a.source_catalog_id
+                    AND m.end_snapshot <= a.max_snapshot AND m.entity = 'delete_file' AND m.entity_id = e.delete_file_id AND m.sub_id = 0 AND m.sub_key = ''
                     AND m.row_begin = e.begin_snapshot)) AS end_snapshot
   FROM ducklake_catalog_lineage l
   JOIN ducklake_delete_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot;

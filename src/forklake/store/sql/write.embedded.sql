@@ -17,7 +17,7 @@ SELECT 1;
 SELECT c.catalog_name, h.catalog_id, h.schema_version, h.snapshot_time
   FROM ducklake_catalog_head h
   JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
- WHERE h.end_snapshot IS NULL AND c.catalog_name IN (SELECT k.value FROM texts($names) AS k(value))
+ WHERE h.end_snapshot IS NULL AND c.catalog_name IN texts($names)
  ORDER BY h.catalog_id;
 
 -- name: lock_expired

@@ -10,7 +10,9 @@ UPDATE ducklake_catalog_head
 UPDATE ducklake_catalog_lineage
    SET copied_snapshot = max_snapshot, max_snapshot = -1
  WHERE max_snapshot >= 0
-   AND catalog_id IN (SELECT f.catalog_id FROM ducklake_catalog_lineage f WHERE f.source_catalog_id = $catalog)
+   AND (catalog_id = $catalog
+        OR catalog_id IN (SELECT f.catalog_id FROM ducklake_catalog_lineage f
+                           WHERE f.source_catalog_id = $catalog AND f.source_catalog_id <> f.catalog_id))
    AND source_catalog_id IN (SELECT a.source_catalog_id FROM ducklake_catalog_lineage a
                               WHERE a.catalog_id = $catalog AND a.source_catalog_id <> $catalog);
 
