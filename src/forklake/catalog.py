@@ -11,7 +11,9 @@ from forklake.commit.publish import Published, publish
 from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.fork.copy import materialize
+from forklake.fork.knowledge import events
 from forklake.fork.merge import Merging
+from forklake.fork.net import own_events
 from forklake.fork.side import Side
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId
@@ -83,7 +85,7 @@ class Catalog(CatalogVerbs):
         materialize(self._database, self._draft_to_change().head, self.name, author_of(None, None, None))
 
     def diff(self, other: str | None = None) -> CatalogDiff:
-        """What this catalog did since it was forked, or since it was last like another one.
+        """What this catalog did since it was forked, or what it did that another one does not know of.
 
         Counts and files come at once; the rows of a table when they are asked for, by `.rows()`.
         """
@@ -97,13 +99,14 @@ class Catalog(CatalogVerbs):
                 )
             since = ancestors[0][0]
             base = Side.at(self._database, head, since)
+            done = own_events(self._database, ours, since)
         else:
             merging = Merging(self._database, self._states, self._workbench.figures)
             _, _, theirs = catalog_named(self._database, check_name(other, "catalog"))
-            found = merging.base(self.name, head, other, theirs)
-            since = found.since
-            base = Side.at(self._database, head if found.seen_by == "source" else theirs, found.snapshot)
-        return catalog_diff(self._database, self._workbench, self.name, ours, base, since)
+            known = merging.relation(self.name, head, other, theirs)
+            since, done = known.since, events(self._database, known.ours)
+            base = Side(self._states.get(theirs), theirs)
+        return catalog_diff(self._database, self._workbench, self.name, ours, base, done, since)
 
     def transaction(
         self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None

@@ -9,6 +9,7 @@ from typing import NoReturn
 from forklake.commit.draft import Draft
 from forklake.feed import ChangeFeed, check_names
 from forklake.fork.diff import ObjectDiff, TableFacts, dropped_plan, object_diffs, row_plan, table_facts
+from forklake.fork.knowledge import Events
 from forklake.fork.net import Net, net_changes
 from forklake.fork.side import Side
 from forklake.model.ids import SnapshotId, TableId
@@ -77,10 +78,16 @@ class CatalogDiff:
 
 
 def catalog_diff(
-    database: Database, workbench: Workbench, name: str, ours: Side, base: Side, since: SnapshotId
+    database: Database,
+    workbench: Workbench,
+    name: str,
+    ours: Side,
+    base: Side,
+    done: Events,
+    since: SnapshotId,
 ) -> CatalogDiff:
-    """Compare two sides, looking at what one of them did after a snapshot."""
-    net = net_changes(database, ours, base, since)
+    """Compare two sides, looking at what was done in one of them."""
+    net = net_changes(database, ours, base, done, since)
     at = ours.head.snapshot_id
 
     def rows_of(number: TableId) -> Callable[[], RowDiff]:

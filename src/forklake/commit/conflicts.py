@@ -24,10 +24,18 @@ TAGS = frozenset({Verb.TAG_SCHEMA, Verb.TAG_TABLE, Verb.TAG_COLUMN, Verb.TAG_VIE
 COLUMN_TAGS = frozenset({Verb.TAG_COLUMN})
 DML = frozenset({Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 INSERTS = frozenset({Verb.INSERT})
+CHANGES_ROWS = frozenset({Verb.INSERT, Verb.DELETE})
+MERGES = frozenset({Verb.MERGE_CATALOG})
 RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 CATALOG_VERBS = frozenset(verb for verb in Verb if verb.endswith("_catalog"))
 ENTERS = (CREATES | RENAMES) - {Verb.CREATE_SCHEMA, Verb.RENAME_SCHEMA}
 EVERYTHING = frozenset(Verb) - CATALOG_VERBS
+
+TAKEN = "the name is taken"
+OUTDATED = "rows were written for the old definition"
+ALTERED = "its columns were altered"
+YIELDING = frozenset({OUTDATED, ALTERED})
+"""Where it is enough to know of theirs before ours is made: the other way round, they do not collide."""
 
 Meets = Callable[[Change, Change], bool]
 
@@ -62,6 +70,11 @@ def ours_looked(theirs: Change, ours: Change) -> bool:
     return met and theirs.detail != REWRITTEN
 
 
+def always(theirs: Change, ours: Change) -> bool:
+    """Whatever they are about."""
+    return True
+
+
 def same_tag(theirs: Change, ours: Change) -> bool:
     """Both set the same tag of the same object or column."""
     return theirs.object_id == ours.object_id and theirs.detail == ours.detail
@@ -88,13 +101,13 @@ class Rule:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("the name is taken", CREATES | RENAMES, CREATES | RENAMES, same_name),
+    Rule(TAKEN, CREATES | RENAMES, CREATES | RENAMES, same_name),
     Rule("it is gone", DROPS, EVERYTHING, same_object),
     Rule("its schema is gone", frozenset({Verb.DROP_SCHEMA}), EVERYTHING, ours_inside_theirs),
     Rule("the schema is no longer empty", ENTERS, frozenset({Verb.DROP_SCHEMA}), theirs_inside_ours),
     Rule("both change its definition", ALTERS, ALTERS | DROPS, same_object),
     Rule("a comment was set on what ours drops", TAGS, DROPS, same_object),
-    Rule("rows were written for the old definition", RESHAPES, DML, same_object),
+    Rule(OUTDATED, RESHAPES, DML, same_object),
     Rule(
         "rows were written that may hold NULL",
         INSERTS,
@@ -105,18 +118,28 @@ RULES: tuple[Rule, ...] = (
     Rule("both import one file", INSERTS, INSERTS, same_path),
     Rule("rows were added that ours has not looked at", INSERTS, INSERTS, ours_looked),
     Rule("both set the same tag", TAGS, TAGS, same_tag),
-    Rule("its columns were altered", RESHAPES, COLUMN_TAGS, same_object),
+    Rule(ALTERED, RESHAPES, COLUMN_TAGS, same_object),
     Rule("a comment was set on its columns", COLUMN_TAGS, RESHAPES, same_object),
 )
 
+# Who drops a table in a transaction has seen what it holds, or nearly so; a fork may be of long ago.
+MERGE_RULES: tuple[Rule, ...] = (
+    *RULES,
+    Rule("ours drops it with rows that it has not seen", CHANGES_ROWS, DROPS, same_object),
+    # What another merge brings may be the same: then it must be told apart anew.
+    Rule("something was merged meanwhile", MERGES, MERGES, always),
+)
 
-def conflicts(theirs: Iterable[tuple[SnapshotId, Change]], ours: Sequence[Change]) -> list[Conflict]:
+
+def conflicts(
+    theirs: Iterable[tuple[SnapshotId, Change]], ours: Sequence[Change], rules: Sequence[Rule] = RULES
+) -> list[Conflict]:
     """Every pair of changes that collides, in the order in which theirs were committed."""
     return [
         Conflict(rule.reason, change, committed, snapshot)
         for snapshot, committed in theirs
         for change in ours
-        for rule in RULES
+        for rule in rules
         if committed.verb in rule.theirs and change.verb in rule.ours and rule.meets(committed, change)
     ]
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from forklake.commit.adopt import adopt
 from forklake.commit.attempts import commit_once
 from forklake.commit.changes import Pair
-from forklake.commit.conflicts import conflict_error, conflicts
+from forklake.commit.conflicts import MERGE_RULES, RULES, conflict_error, conflicts
 from forklake.commit.figures import Figures, KnownFigures
 from forklake.commit.plan import Plan
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
@@ -170,7 +170,7 @@ def _check_conflicts(session: Session, plan: Plan, base: Head) -> list[Change]:
                 "refresh and run the transaction again"
             )
         theirs += [(SnapshotId(snapshot), change) for change in from_footprint(footprint)]
-    found = conflicts(theirs, plan.changes)
+    found = conflicts(theirs, plan.changes, RULES if plan.merged is None else MERGE_RULES)
     if found:
         raise conflict_error(found, base.snapshot_id)
     return [change for _, change in theirs]

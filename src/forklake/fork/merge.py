@@ -1,15 +1,16 @@
-"""Merging: what one catalog did since it was last like another becomes one commit of the other.
+"""Merging: what one catalog knows and another does not becomes one commit of the other.
 
-The base is what both know, and the rules are those of any commit: what the target did meanwhile must not
-collide with what the source did. Data files are taken over as they are; no row is read or written again.
+The rules are those of any commit, and two more: what the target knows and the source does not must not
+collide with what comes. Data files are taken over as they are; no row is read or written again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from forklake.commit.conflicts import conflicts
+from forklake.commit.conflicts import MERGE_RULES, TAKEN, YIELDING, conflicts
 from forklake.commit.draft import Draft
 from forklake.commit.figures import KnownFigures
 from forklake.commit.plan import Merged, Plan
@@ -17,17 +18,17 @@ from forklake.commit.publish import publish
 from forklake.commit.settle import AdoptedFiles, TableWrites, ends_of, origin_of
 from forklake.data.summary import summary_of_default
 from forklake.errors import CommitConflict, InvalidArgument, MergeConflict, StoreBusy
-from forklake.fork.base import MergeBase, ancestries, merge_base
-from forklake.fork.net import Net, NetFiles, commits, net_changes, same
+from forklake.fork.knowledge import Events, Relation, Span, events, relation
+from forklake.fork.net import Net, NetFiles, net_changes, same
 from forklake.fork.side import Kind, Object, Side
 from forklake.model.changes import Change, Conflict, Verb
 from forklake.model.entities import Origin, Table
-from forklake.model.files import ColumnStats, DataFile
+from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
-from forklake.store.files import FileReader
+from forklake.store.files import FileReader, totals_of
 from forklake.store.read import catalog_named
 from forklake.store.rows import RowKey
 from forklake.store.states import FileState, file_states
@@ -56,7 +57,7 @@ class MergeResult:
     source_snapshot: SnapshotId
     """Up to which the source was merged."""
     base_snapshot: SnapshotId
-    """The last state that both had in common."""
+    """Up to which snapshot of the source the target knew all before."""
     snapshot: SnapshotId | None
     """The commit of the target; None if there was nothing to merge, or nothing was to be written."""
     changes: tuple[Change, ...] = ()
@@ -70,7 +71,8 @@ class _Prepared:
     """A merge that was worked out."""
 
     ours: Side
-    base: MergeBase
+    theirs: Side
+    relation: Relation
     net: Net
     draft: Draft
     plan: Plan
@@ -95,7 +97,7 @@ class Merging:
             if found.conflicts and not dry_run:
                 raise _refusal(source, into, found)
             if dry_run or not found.plan.changes:
-                return _result(source, into, found, None)
+                return _result(self._database, source, into, found, None)
             try:
                 published = publish(
                     self._database, found.plan, found.draft.head, author, figures=self._figures
@@ -103,37 +105,36 @@ class Merging:
             except CommitConflict:
                 # Somebody committed to the target meanwhile: what stands in the way shows the next time.
                 continue
-            return _result(source, into, found, published.head.snapshot_id)
+            return _result(self._database, source, into, found, published.head.snapshot_id)
         raise StoreBusy(f'"{into}" changed {ATTEMPTS} times while "{source}" was merged: try again')
 
     def prepare(self, source: str, into: str) -> _Prepared:
         """Work out what a merge would write, and what stands in its way."""
         _, _, ours_head = catalog_named(self._database, source)
         _, _, theirs_head = catalog_named(self._database, into)
-        base = self.base(source, ours_head, into, theirs_head)
+        known = self.relation(source, ours_head, into, theirs_head)
         ours = Side(self._states.get(ours_head), ours_head)
         theirs = Side(self._states.get(theirs_head), theirs_head)
-        seen_by = ours_head if base.seen_by == "source" else theirs_head
-        known = Side.at(self._database, seen_by, base.snapshot)
-        net = net_changes(self._database, ours, known, base.since)
-        builder = _Builder(self._database, ours, known, theirs, net)
-        plan = builder.plan(base)
-        met = [
-            (snapshot, change)
-            for snapshot, change in commits(self._database, theirs, base.known, theirs_head.snapshot_id)
-            if snapshot not in base.known_merges
+        done, met = (events(self._database, spans) for spans in (known.ours, known.theirs))
+        net = net_changes(self._database, ours, theirs, done, known.since)
+        builder = _Builder(self._database, known, done, met, ours, theirs, net)
+        plan = builder.plan()
+        found = [
+            conflict
+            for conflict in conflicts(met.changes, builder.compared(plan.changes), MERGE_RULES)
+            if not (conflict.rule == TAKEN and builder.is_free(conflict.ours))
         ]
-        found = conflicts(met, plan.changes)
         told = {conflict.ours.object_id for conflict in found}
-        for diverging in builder.diverging:
-            if diverging.ours.object_id not in told:
-                # Their own commits tell best what stands in the way, where they tell it.
-                found += conflicts(met, [diverging.ours]) or [diverging]
-        return _Prepared(ours, base, net, builder.draft, plan, self._told(found, net, builder))
+        for gone in builder.gone:
+            if gone.object_id not in told:
+                found += conflicts(met.changes, [gone]) or [
+                    Conflict("it is gone", gone, gone, theirs_head.snapshot_id)
+                ]
+        return _Prepared(ours, theirs, known, net, builder.draft, plan, self._told(found, net, builder))
 
-    def base(self, source: str, ours: Head, into: str, theirs: Head) -> MergeBase:
-        """What two catalogs have in common."""
-        found = merge_base(*ancestries(self._database, ours.catalog_id, theirs.catalog_id))
+    def relation(self, source: str, ours: Head, into: str, theirs: Head) -> Relation:
+        """What two catalogs know of each other."""
+        found = relation(self._database, ours, theirs)
         if found is None:
             raise InvalidArgument(
                 f'"{source}" and "{into}" have no ancestor in common: only forks and their parents are merged'
@@ -170,17 +171,23 @@ class _Taken:
         self.rows += held.live_rows
         self.file_size_bytes += held.file.file_size_bytes
 
-    def delete(self, held: FileState, before: FileState, now: FileState) -> None:
-        """A file loses the rows that the source has taken from it since."""
+    def delete(self, held: FileState, now: FileState) -> None:
+        """A file loses the rows that it has lost in the source."""
         self.touched.append(held.file.id)
-        self.rows += now.deleted_count - before.deleted_count
-        known = before.positions
-        if now.file.deletes is not None and now.deletes[0] != before.deletes[0]:
+        self.rows += now.deleted_count - held.deleted_count
+        known = held.positions
+        if now.file.deletes is not None and now.deletes[0] != held.deletes[0]:
             self.delete_files.append(now.file.deletes.id)
             known = frozenset[int]()
             if held.file.deletes is not None:
                 self.ended[RowKey("delete_file", held.file.deletes.id)] = origin_of(held.file.deletes)
         self.positions += [(held.file.id, place) for place in sorted(now.positions - known)]
+
+    def delete_more(self, held: FileState, positions: frozenset[int]) -> None:
+        """A file loses other rows than the target has taken from it."""
+        self.touched.append(held.file.id)
+        self.rows += len(positions)
+        self.positions += [(held.file.id, place) for place in sorted(positions)]
 
     def delete_from_new(self, state: FileState) -> None:
         """A file comes without rows that it has lost already."""
@@ -191,102 +198,122 @@ class _Taken:
 class _Builder:
     """Puts the net changes of the source on top of the target."""
 
-    def __init__(self, database: Database, ours: Side, base: Side, theirs: Side, net: Net) -> None:
+    def __init__(
+        self,
+        database: Database,
+        known: Relation,
+        done: Events,
+        met: Events,
+        ours: Side,
+        theirs: Side,
+        net: Net,
+    ) -> None:
         self._database = database
+        self._relation = known
+        self._done = done
+        self._met = met
         self._ours = ours
-        self._base = base
         self._theirs = theirs
         self._net = net
         self.draft = Draft(theirs.state, theirs.head)
-        self.diverging: list[Conflict] = []
-        numbers = [
-            state.file.id
-            for files in net.files
-            for state in (*files.added, *files.retired, *files.gone, *(now for _, now in files.holed))
-        ]
-        self._held = file_states(database, theirs.head.catalog_id, theirs.head.snapshot_id, numbers)
+        self.gone: list[Change] = []
+        """What the source changed in objects that the target has dropped."""
+        self._both = done.files & met.files
+        """Files that both took rows from."""
+        self._apart = self._positions_apart()
+        """Those of them from which they took different rows, and which the source took."""
 
-    def plan(self, base: MergeBase) -> Plan:
+    def plan(self) -> Plan:
         """What the commit has to write."""
-        self._adopt_objects()
+        undone = self._undone()
+        for entry in self._net.objects:
+            if (entry.kind, entry.ours and entry.ours.id) not in undone:
+                self.draft.adopt(entry.base, entry.ours)
         self._adopt_tags()
         for layout in self._net.layouts:
             table = self._ours.table(layout.table)
-            if table is None or self._is_gone("table", table):
-                continue
-            theirs = self._theirs.layout(layout.table) if self._theirs.table(layout.table) else (None, None)
-            if theirs != layout.ours:
-                if theirs != layout.base:
-                    self._diverge(Change(Verb.ALTER_TABLE, layout.table))
+            if table is not None and not self._is_gone("table", table):
                 self.draft.adopt_layout(layout.table, *layout.ours)
         writes = tuple(found for files in self._net.files for found in self._writes(files))
         plan = self.draft.plan(writes)
         if not plan.changes:
             return plan
+        reshaped = tuple(sorted(table for table in self._net.reshaped if self._ours.table(table) is not None))
         merged = Merged(
-            self._ours.head.catalog_id,
-            self._ours.head.snapshot_id,
-            base.since,
-            tuple(sorted(table for table in self._net.reshaped if self._ours.table(table) is not None)),
+            self._ours.head.catalog_id, self._ours.head.snapshot_id, self._relation.since, reshaped
         )
-        return replace(plan, changes=(*plan.changes, *self._more_changes(plan, merged)), merged=merged)
+        return replace(plan, changes=(*plan.changes, *self._more_changes(plan, undone)), merged=merged)
 
-    def _more_changes(self, plan: Plan, merged: Merged) -> Iterator[Change]:
-        """That it is a merge; and tables whose columns took numbers on the way, however they look now."""
+    def compared(self, changes: Sequence[Change]) -> list[Change]:
+        """The changes as they are compared with the target's: files that both took rows from are named apart.
+
+        From some of these both can take rows; the others stand in the way, whatever is left to do there.
+        """
+        told = [replace(change, files=change.files - self._both) for change in changes]
+        for table, files in self._named().items():
+            known = self._ours.table(table)
+            if known is not None and files & self._both - self._apart.keys():
+                contested = frozenset(files & self._both - self._apart.keys())
+                told.append(Change(Verb.DELETE, table, known.schema_id, name=known.name, files=contested))
+        return told
+
+    def _named(self) -> dict[int, set[int]]:
+        """The files that rows were taken from in the source, by table."""
+        found: dict[int, set[int]] = {}
+        for _, change in self._done.changes:
+            if change.files:
+                found.setdefault(change.object_id, set()).update(change.files)
+        return found
+
+    def is_free(self, change: Change) -> bool:
+        """Whether the target has no other object now with the name that a change claims."""
+        holder = self._theirs.holder(change)
+        return holder is None or holder == change.object_id
+
+    def _undone(self) -> set[tuple[Kind, int | None]]:
+        """Objects that are again as they were where the target last knew them."""
+        if self._done.has_merges or not (self._net.objects or self._net.reshaped):
+            return set()
+        before = Side.at(self._database, self._ours.head, self._relation.since)
+        touched: set[tuple[Kind, int]] = {("table", table) for table in self._net.reshaped}
+        touched |= {(entry.kind, entry.ours.id) for entry in self._net.objects if entry.ours is not None}
+        return {
+            (kind, number)
+            for kind, number in touched
+            if (now := self._ours.find(kind, number)) is not None and same(now, before.find(kind, number))
+        }
+
+    def _more_changes(self, plan: Plan, undone: set[tuple[Kind, int | None]]) -> Iterator[Change]:
+        """That it is a merge; and tables whose columns took numbers on the way, but look as before."""
         said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
-        for number in merged.reshaped:
+        for number in sorted(self._net.reshaped):
             table = self._ours.table(number)
-            if number not in said and table is not None and not same(table, self._base.table(number)):
-                # The target has the same definition already.
-                continue
-            if number not in said and table is not None:
+            if table is not None and number not in said and ("table", number) in undone:
                 yield Change(Verb.ALTER_TABLE, number, table.schema_id, name=table.name)
-        yield Change(Verb.MERGE_CATALOG, merged.source)
-
-    def _adopt_objects(self) -> None:
-        for entry in self._net.objects:
-            number = (entry.ours or entry.base).id  # pyright: ignore[reportOptionalMemberAccess]
-            theirs = self._theirs.find(entry.kind, number)
-            if same(theirs, entry.ours):
-                continue
-            if not same(theirs, entry.base):
-                known = theirs or entry.ours or entry.base
-                self._diverge(Change(_ALTERS[entry.kind], number, name=known.name if known else None))
-            self.draft.adopt(theirs, entry.ours)
+        yield Change(Verb.MERGE_CATALOG, self._ours.head.catalog_id)
 
     def _adopt_tags(self) -> None:
         for tag in self._net.tags:
-            there = self._theirs.find(tag.kind, tag.owner.id) is not None
             if self._is_gone(tag.kind, tag.owner):
-                self._diverge(Change(_TAGS[tag.kind], tag.owner.id, name=tag.owner.name))
-                continue
-            theirs = self._theirs.tags(tag.kind, tag.owner.id) if there else {}
-            value = theirs.get((tag.column, tag.key))
-            if value == tag.ours:
-                continue
-            if value != tag.base:
-                column = "" if tag.column is None else tag.column
-                detail = f"{column}:{tag.key}"
-                self._diverge(Change(_TAGS[tag.kind], tag.owner.id, name=tag.owner.name, detail=detail))
-            self.draft.set_tag(tag.owner, tag.column, tag.key, tag.ours)
+                self.gone.append(Change(_TAGS[tag.kind], tag.owner.id, name=tag.owner.name))
+            else:
+                self.draft.set_tag(tag.owner, tag.column, tag.key, tag.ours)
 
     def _is_gone(self, kind: Kind, item: Object) -> bool:
         """Whether the target has dropped what both had."""
-        there = self._theirs.find(kind, item.id) is not None
-        return not there and self._base.find(kind, item.id) is not None
+        return item.id not in self._net.created and self._theirs.find(kind, item.id) is None
 
     def _writes(self, net: NetFiles) -> Iterator[TableWrites]:
         table = self._ours.table(net.table)
         if table is None:
             return
         if self._is_gone("table", table):
-            self._diverge(Change(Verb.INSERT, table.id, table.schema_id, name=table.name))
+            self.gone.append(Change(Verb.INSERT, table.id, table.schema_id, name=table.name))
             return
-        taken = self._taken(net, table)
-        added = [state for state in net.added if self._is_new(state, table)]
-        for state in added:
+        taken = self._taken(net)
+        for state in net.added:
             taken.delete_from_new(state)
-        if not (added or taken.touched):
+        if not (net.added or taken.touched):
             return
         inherited = not table.path.startswith(self.draft.head.data_path)
         yield TableWrites(
@@ -296,52 +323,52 @@ class _Builder:
             removed=taken.rows,
             removed_bytes=taken.file_size_bytes,
             is_inherited=inherited and not self.draft.has_figures(table),
-            adopted=self._adopted(table, added, taken),
+            adopted=self._adopted(table, net.added, taken),
+            looked=net.looked,
+            imported=net.imported,
         )
 
-    def _taken(self, net: NetFiles, table: Table) -> _Taken:
+    def _taken(self, net: NetFiles) -> _Taken:
+        """Rows that the target loses."""
         taken = _Taken()
-        for state in net.retired:
-            held = self._untouched(state, table)
-            if held is not None:
+        for held in net.retired:
+            if held.file.id not in self._both:
                 taken.retire(held)
-            else:
-                taken.touched.append(state.file.id)
-        for state in net.gone:
-            held = self._held.get(state.file.id)
-            if held is not None and held.is_live:
-                # Both have it from a third catalog, and the source has rows of it elsewhere, or nowhere.
-                if held.deleted_count:
-                    self._diverge_on(held.file, table)
-                taken.retire(held)
-        for before, now in net.holed:
-            held = self._untouched(before, table)
-            if held is not None:
-                taken.delete(held, before, now)
-            else:
-                taken.touched.append(before.file.id)
+        for held, now in net.holed:
+            if held.file.id in self._apart:
+                taken.delete_more(held, self._apart[held.file.id])
+            elif held.file.id not in self._both:
+                taken.delete(held, now)
         return taken
 
-    def _untouched(self, before: FileState, table: Table) -> FileState | None:
-        """A file of both as the target has it, if it is as it was; None if both took rows from it.
+    def _positions_apart(self) -> dict[DataFileId, frozenset[int]]:
+        """Files that both took rows from inline, and not the same rows; with those that the source took."""
+        pairs = {held.file.id: (held, now) for net in self._net.files for held, now in net.holed}
+        files = [file for file, states in pairs.items() if file in self._both and _alike(*states)]
+        if not files:
+            return {}
+        ours, theirs = (
+            self._deleted(spans, done, files)
+            for spans, done in (
+                (self._relation.ours, self._done),
+                (self._relation.theirs, self._met),
+            )
+        )
+        return {
+            file: frozenset(ours[file])
+            for file in files
+            if file in ours and file in theirs and not ours[file] & theirs[file]
+        }
 
-        Even if they took the same rows: these may live on in other files, with two values.
-        """
-        held = self._held.get(before.file.id)
-        if held is None or not held.is_live or held.deletes != before.deletes:
-            self._diverge_on(before.file, table)
-            return None
-        return held
-
-    def _is_new(self, state: FileState, table: Table) -> bool:
-        """Whether the target never had a file. Both may have it from a third catalog, and differ in it."""
-        held = self._held.get(state.file.id)
-        if held is None:
-            return True
-        differs = held.deletes != state.deletes if held.is_live else state.deleted_count > 0
-        if differs and state.file.id in self._net.touched:
-            self._diverge_on(state.file, table)
-        return False
+    def _deleted(self, spans: Sequence[Span], done: Events, files: Sequence[int]) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        for file, position, begin in self._database.rows(
+            "positions_in_spans", spans=json.dumps(spans), files=json.dumps(sorted(files))
+        ):
+            # A merge has its positions from where they were deleted first.
+            if begin in (done.commits or ()):
+                found.setdefault(file, set()).add(position)
+        return found
 
     def _adopted(self, table: Table, added: Sequence[FileState], taken: _Taken) -> AdoptedFiles:
         reader = FileReader(self._database, self._ours.head.catalog_id, table.id, self._ours.head.snapshot_id)
@@ -366,16 +393,6 @@ class _Builder:
             tuple(_defaults(self.draft.table(table.id), found, files)),
         )
 
-    def _diverge_on(self, file: DataFile, table: Table) -> None:
-        self._diverge(
-            Change(Verb.DELETE, table.id, table.schema_id, name=table.name, files=frozenset({file.id}))
-        )
-
-    def _diverge(self, change: Change) -> None:
-        """Both sides changed it, on ways that their commits do not tell."""
-        reason = "both changed it since they were last alike"
-        self.diverging.append(Conflict(reason, change, change, self._theirs.head.snapshot_id))
-
     def paths(self, files: frozenset[int]) -> list[str]:
         """The names of data files."""
         if not files:
@@ -385,12 +402,6 @@ class _Builder:
         return [state.file.path or f"inlined rows {state.file.id}" for state in found.values()]
 
 
-_ALTERS = {
-    "schema": Verb.RENAME_SCHEMA,
-    "table": Verb.ALTER_TABLE,
-    "view": Verb.ALTER_VIEW,
-    "macro": Verb.RENAME_MACRO,
-}
 _TAGS = {
     "schema": Verb.TAG_SCHEMA,
     "table": Verb.TAG_TABLE,
@@ -398,6 +409,11 @@ _TAGS = {
     "macro": Verb.TAG_MACRO,
 }
 _DEFINES = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)
+
+
+def _alike(held: FileState, now: FileState) -> bool:
+    """Whether two states of a file differ in nothing but what was deleted inline."""
+    return held.is_live and now.is_live and held.deletes[0] == now.deletes[0]
 
 
 def _defaults(
@@ -409,20 +425,24 @@ def _defaults(
             yield summary_of_default(column, 1)
 
 
-def _result(source: str, into: str, found: _Prepared, snapshot: SnapshotId | None) -> MergeResult:
+def _result(
+    database: Database, source: str, into: str, found: _Prepared, snapshot: SnapshotId | None
+) -> MergeResult:
+    # What a table amounted to, it does no longer when it was dropped.
+    tables = list(_tables(database, found))
     return MergeResult(
         source,
         into,
         found.ours.head.snapshot_id,
-        found.base.snapshot,
+        found.relation.since,
         snapshot,
         found.plan.changes,
-        tuple(_tables(found)),
+        tuple(tables),
         tuple(found.conflicts),
     )
 
 
-def _tables(found: _Prepared) -> Iterator[MergedTable]:
+def _tables(database: Database, found: _Prepared) -> Iterator[MergedTable]:
     written = {writes.table_id: writes for writes in found.plan.rows}
     for files in found.net.files:
         writes = written.get(TableId(files.table))
@@ -436,13 +456,22 @@ def _tables(found: _Prepared) -> Iterator[MergedTable]:
                 writes.adopted.rows,
                 writes.removed,
             )
+    head = found.theirs.head
+    for number in found.plan.dropped_tables:
+        table = found.theirs.table(number)
+        if table is not None:
+            totals = totals_of(database, head.catalog_id, table.id, head.snapshot_id)
+            yield MergedTable(found.theirs.name_of(table), 0, totals.files, 0, totals.record_count)
 
 
 def _refusal(source: str, into: str, found: _Prepared) -> MergeConflict:
-    shown = "; ".join(str(conflict) for conflict in found.conflicts[:3])
-    more = f" and {len(found.conflicts) - 3} more" if len(found.conflicts) > 3 else ""
+    said = list(dict.fromkeys(str(conflict) for conflict in found.conflicts))
+    more = f" and {len(said) - 3} more" if len(said) > 3 else ""
+    if all(conflict.rule in YIELDING for conflict in found.conflicts):
+        advice = f'Merge "{into}" into "{source}" first, then this can be merged'
+    else:
+        advice = f'Make the change anew in a fork of "{into}" as it is now, or undo it on one side'
     return MergeConflict(
-        f'"{source}" cannot be merged into "{into}": there, {shown}{more}. '
-        f'Merge "{into}" into "{source}" first, or undo one of the two',
+        f'"{source}" cannot be merged into "{into}": there, {"; ".join(said[:3])}{more}. {advice}',
         found.conflicts,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Literal
 
+from forklake.model.changes import Change
 from forklake.model.entities import Macro, Schema, Table, View
-from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.ids import ColumnId, SchemaId, SnapshotId, TableId
 from forklake.model.layout import Partitioning, SortOrder
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import Head
@@ -58,6 +59,21 @@ class Side:
     def layout(self, table: int) -> tuple[Partitioning | None, SortOrder | None]:
         """How new files of a table are laid out."""
         return self.state.layout(TableId(table))
+
+    def holder(self, change: Change) -> int | None:
+        """Which object has the name that a change claims, if there is one."""
+        name, schema = change.name or "", SchemaId(change.schema_id or 0)
+        match change.verb.partition("_")[2]:
+            case "schema":
+                found = next((item for item in self.state.schemas().values() if item.name == name), None)
+            case "macro":
+                found = next(
+                    (item for item in self._macros.values() if (item.schema_id, item.name) == (schema, name)),
+                    None,
+                )
+            case _:
+                found = self.state.table_named(schema, name) or self.state.view_named(schema, name)
+        return None if found is None else found.id
 
     def name_of(self, item: Object) -> str:
         """The name of an object, with that of its schema."""

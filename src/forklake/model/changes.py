@@ -117,6 +117,8 @@ def describe(change: Change) -> str:
     action, _, noun = change.verb.partition("_")
     noun = {"": "table", "column": "table"}.get(noun, noun)
     label = "" if change.name is None else " " + quoted(change.name)
+    if change.name is not None and change.schema not in (None, "main"):
+        label = f" {quoted(change.schema or '')}.{quoted(change.name)}"
     return f"{noun}{label} {_PAST[action]}"
 
 

@@ -3,7 +3,8 @@
 A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql` and `write.sql`
 serve every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and
 so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers,
-`x IN texts($name)` with one of texts, and `FROM texts($name) AS k(value)` lists texts; all are bound as JSON.
+`x IN texts($name)` with one of texts, and `FROM texts($name) AS k(value)` lists texts; all are bound as JSON,
+as is `FROM spans($name)`, which lists `k.catalog_id, k.low, k.high`.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited.
 """
 
@@ -41,6 +42,15 @@ _LISTS: dict[Dialect, str] = {
     "duckdb": r"""(SELECT unnest(from_json(\1, '["VARCHAR"]'))) AS k(value)""",
     "postgresql": r"json_array_elements_text(\1::json) AS k(value)",
 }
+_SPANS = re.compile(r"\bspans\((\$\w+)\)")
+_TRIPLES: dict[Dialect, str] = {
+    "sqlite": "(SELECT json_extract(value, '$[0]') AS catalog_id, json_extract(value, '$[1]') AS low, "
+    r"json_extract(value, '$[2]') AS high FROM json_each(\1)) AS k",
+    "duckdb": r"""(SELECT v[1], v[2], v[3] FROM (SELECT unnest(from_json(\1, '[["BIGINT"]]')) AS v)) """
+    "AS k(catalog_id, low, high)",
+    "postgresql": "(SELECT (v ->> 0)::bigint, (v ->> 1)::bigint, (v ->> 2)::bigint "
+    r"FROM json_array_elements(\1::json) AS v) AS k(catalog_id, low, high)",
+}
 _FAMILIES: dict[Dialect, tuple[str, ...]] = {
     "sqlite": ("", ".embedded", ".sqlite"),
     "duckdb": ("", ".embedded", ".duckdb"),
@@ -67,6 +77,7 @@ def _written_out(text: str, dialect: Dialect) -> str:
         (_IDS, _SETS[dialect]),
         (_IN_TEXTS, _TEXT_SETS[dialect]),
         (_TEXTS, _LISTS[dialect]),
+        (_SPANS, _TRIPLES[dialect]),
     ):
         text = pattern.sub(written, text)
     return _MASKED.sub(

@@ -340,18 +340,41 @@ SELECT data_file_id, position, begin_snapshot
   FROM visible_inlined_delete
  WHERE catalog_id = $catalog AND data_file_id IN ids($files) AND begin_snapshot <= $at;
 
--- name: merges_into
--- What was merged into a catalog, or into its ancestors before it was forked: some catalogs, those that descend from
--- others, and those that something was merged into themselves.
-SELECT m.source_catalog_id, m.source_snapshot, m.merge_snapshot
-  FROM ducklake_catalog_lineage l
-  JOIN ducklake_catalog_merge m ON m.catalog_id = l.source_catalog_id
-                               AND m.merge_snapshot <= COALESCE(l.copied_snapshot, l.max_snapshot)
- WHERE l.catalog_id = $catalog
-   AND (m.source_catalog_id IN ids($wanted)
-        OR EXISTS (SELECT 1 FROM ducklake_catalog_merge n WHERE n.catalog_id = m.source_catalog_id)
-        OR EXISTS (SELECT 1 FROM ducklake_catalog_lineage d
-                    WHERE d.catalog_id = m.source_catalog_id AND d.source_catalog_id IN ids($apart)));
+-- name: merges_in_spans
+-- What was merged into some catalogs in spans of their snapshots.
+SELECT m.source_catalog_id, max(m.source_snapshot)
+  FROM spans($spans)
+  JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high
+ GROUP BY m.source_catalog_id;
+
+-- name: merges_of_sources
+-- The same, of some sources only.
+SELECT m.source_catalog_id, max(m.source_snapshot)
+  FROM spans($spans)
+  JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high
+ WHERE m.source_catalog_id IN ids($sources)
+ GROUP BY m.source_catalog_id;
+
+-- name: footprints_in_spans
+-- What some catalogs committed themselves in spans of their snapshots.
+SELECT c.snapshot_id, c.footprint
+  FROM spans($spans)
+  JOIN ducklake_snapshot_changes c ON c.catalog_id = k.catalog_id AND c.snapshot_id > k.low AND c.snapshot_id <= k.high
+ ORDER BY c.snapshot_id;
+
+-- name: positions_in_spans
+-- The positions in some files that some catalogs deleted inline in spans of their snapshots.
+SELECT d.data_file_id, d.position, d.begin_snapshot
+  FROM spans($spans)
+  JOIN ducklake_inlined_delete d ON d.catalog_id = k.catalog_id AND d.begin_snapshot > k.low AND d.begin_snapshot <= k.high
+ WHERE d.data_file_id IN ids($files);
+
+-- name: origins_of_files
+-- The commits that made some files: others have them from there, by merges or as copies.
+SELECT data_file_id, min(begin_snapshot)
+  FROM ducklake_data_file
+ WHERE data_file_id IN ids($files)
+ GROUP BY data_file_id;
 
 -- name: inlined_content
 SELECT data_file_id, content

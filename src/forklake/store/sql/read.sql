@@ -57,11 +57,11 @@ SELECT c.catalog_name, c.catalog_id, f.source_catalog_id
 -- Where catalogs keep files outside the data path of the lake, dropped ones too: others may read those.
 SELECT data_path FROM ducklake_catalog_head WHERE data_path LIKE '/%' OR data_path LIKE '%://%';
 
--- name: lineage
--- Whom a catalog descends from, itself included.
-SELECT source_catalog_id, max_snapshot, depth, copied_snapshot
+-- name: lineages
+-- Whom some catalogs descend from, themselves included, and up to which snapshot they share its history.
+SELECT catalog_id, source_catalog_id, COALESCE(copied_snapshot, max_snapshot)
   FROM ducklake_catalog_lineage
- WHERE catalog_id = $catalog;
+ WHERE catalog_id IN ids($catalogs);
 
 -- name: lineage_by_name
 -- A live catalog, where it stands, and whom it descends from, all as of one moment.
