@@ -55,8 +55,6 @@ class Memory:
     """Versions."""
     deeds: dict[int, tuple[str, str]] = field(default_factory=dict)
     """What was done to which table, by a number of its own."""
-    is_mixed: bool = False
-    """Whether anything was merged into it: deletes of others may look like its own then, to a third one."""
 
     def copy(self) -> Memory:
         return Memory(
@@ -65,7 +63,6 @@ class Memory:
             dict(self.comments),
             set(self.seen),
             dict(self.deeds),
-            self.is_mixed,
         )
 
 
@@ -214,8 +211,6 @@ class Run:
         met = [verb for verb, table in mine if table in touched]
         found = [verb for verb, table in yours if table in touched]
         appends = all(verb == "append" for verb in met)
-        if ours.is_mixed or theirs.is_mixed:
-            return False
         return not touched or (appends and not {"alter", "drop", "create"} & set(found))
 
     def united(self, ours: Memory, theirs: Memory) -> Memory:
@@ -244,7 +239,6 @@ class Run:
                 united.tables[name] = self.rows_united(rows, united.tables[name], ours, theirs)
         united.seen |= ours.seen
         united.deeds |= ours.deeds
-        united.is_mixed = True
         return united
 
     def rows_united(self, rows: Rows, others: Rows, ours: Memory, theirs: Memory) -> Rows:

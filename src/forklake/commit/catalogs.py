@@ -56,6 +56,8 @@ def rename_catalog(database: Database, name: str, new_name: str, *, author: Auth
 
     def write(session: Session) -> tuple[SnapshotId, None]:
         new, numbers = advance(session, head, name)
+        if session.rows("catalog_name", catalog=catalog)[0][0] != name:
+            raise CatalogNotFound(f'catalog "{name}" was renamed by somebody else')
         _refuse_taken(session, new_name)
         session.execute("end_catalog", catalog=catalog, snapshot=new.snapshot_id)
         _insert_catalog(session, catalog, uuid, new_name, new)
@@ -80,7 +82,10 @@ def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -
     listed = json.dumps(names)
 
     def lock(session: Session) -> list[Row]:
-        found = session.rows("lock_heads", names=listed)
+        locked = session.rows("lock_heads", names=listed)
+        # Somebody may have renamed one while we waited for it.
+        named = {(row[0], row[1]) for row in session.rows("catalogs_by_names", names=listed)}
+        found = [row for row in locked if (row[0], row[1]) in named]
         missing = set(names) - {row[0] for row in found}
         if missing:
             raise CatalogNotFound(

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from forklake.commit.attempts import commit_once
 from forklake.commit.catalogs import record_for_many
-from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound
+from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound, StoreBusy
 from forklake.fork.copy import copy_ancestors
 from forklake.fork.paths import refuse_overlap
 from forklake.model.changes import Change, Verb
@@ -27,6 +27,7 @@ from forklake.store.backend import Allocation, Database, Row, Session, UniqueVio
 from forklake.store.read import Moment, aware, check_moment
 
 Mode = Literal["reference", "copy"]
+ATTEMPTS = 100
 _TICK = timedelta(microseconds=1)
 _LONGEST = timedelta(days=365_000)
 
@@ -88,37 +89,51 @@ def fork_catalogs(
         raise InvalidArgument("each fork needs a name of its own: one is listed twice")
 
     def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
-        if options.data_path is None:
-            session.execute("share_lineages")
-        else:
-            # It is compared with those of all others, so one at a time takes one.
-            session.execute("hold_lineages")
-        found = session.ask("lineage_by_name", name=parent)
-        named = session.ask("catalogs_by_names", names=json.dumps(wanted))
-        # Drawn with the same packet, after the head was read; where names may be there, first look for them.
-        drawn = None if options.if_not_exists else session.allocate(catalog_ids=len(wanted))
-        point = _fork_point(session, parent, found(), options.at)
-        missing = _missing(named(), wanted, point.catalog, options)
-        if not missing:
-            return point.snapshot, {}
-        if options.data_path is not None:
-            refuse_overlap(session, options.data_path, lake_path)
-        numbers = drawn or session.allocate(catalog_ids=len(missing))
-        made = dict(zip(missing, map(CatalogId, numbers.catalog_ids), strict=True))
-        _write_forks(session, made, point, numbers, options, author)
-        if options.mode == "copy":
-            for catalog in made.values():
-                copy_ancestors(session, catalog)
-        return numbers.snapshot_id, made
+        return _fork(session, parent, wanted, options, author, lake_path)
 
-    try:
-        return commit_once(database, write)
-    except UniqueViolation as error:
-        if options.if_not_exists:
-            # Somebody took a name after we looked.
+    for _ in range(ATTEMPTS):
+        try:
             return commit_once(database, write)
-        found = database.rows("catalogs_by_names", names=json.dumps(wanted))
-        raise _taken([row[0] for row in found] or wanted) from error
+        except UniqueViolation as error:
+            found = database.rows("catalogs_by_names", names=json.dumps(wanted))
+            if not found:
+                raise
+            # Somebody took a name after we looked; where it may be there, look again.
+            if not options.if_not_exists:
+                raise _taken([row[0] for row in found]) from error
+    raise StoreBusy(f'names of these forks of "{parent}" were taken {ATTEMPTS} times meanwhile: try again')
+
+
+def _fork(
+    session: Session,
+    parent: str,
+    wanted: Sequence[str],
+    options: ForkOptions,
+    author: Author,
+    lake_path: str,
+) -> tuple[SnapshotId, dict[str, CatalogId]]:
+    if options.data_path is None:
+        session.execute("share_lineages")
+    else:
+        # It is compared with those of all others, so one at a time takes one.
+        session.execute("hold_lineages")
+    found = session.ask("lineage_by_name", name=parent)
+    named = session.ask("catalogs_by_names", names=json.dumps(wanted))
+    # Drawn with the same packet, after the head was read; where names may be there, first look for them.
+    drawn = None if options.if_not_exists else session.allocate(catalog_ids=len(wanted))
+    point = _fork_point(session, parent, found(), options.at)
+    missing = _missing(named(), wanted, point.catalog, options)
+    if not missing:
+        return point.snapshot, {}
+    if options.data_path is not None:
+        refuse_overlap(session, options.data_path, lake_path)
+    numbers = drawn or session.allocate(catalog_ids=len(missing))
+    made = dict(zip(missing, map(CatalogId, numbers.catalog_ids), strict=True))
+    _write_forks(session, made, point, numbers, options, author)
+    if options.mode == "copy":
+        for catalog in made.values():
+            copy_ancestors(session, catalog)
+    return numbers.snapshot_id, made
 
 
 def _fork_point(session: Session, parent: str, found: list[Row], at: Moment | None) -> _Point:

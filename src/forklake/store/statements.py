@@ -46,8 +46,8 @@ _SPANS = re.compile(r"\bspans\((\$\w+)\)")
 _TRIPLES: dict[Dialect, str] = {
     "sqlite": "(SELECT json_extract(value, '$[0]') AS catalog_id, json_extract(value, '$[1]') AS low, "
     r"json_extract(value, '$[2]') AS high FROM json_each(\1)) AS k",
-    "duckdb": r"""(SELECT v[1], v[2], v[3] FROM (SELECT unnest(from_json(\1, '[["BIGINT"]]')) AS v)) """
-    "AS k(catalog_id, low, high)",
+    "duckdb": "(SELECT v[1]::BIGINT, v[2]::BIGINT, v[3]::BIGINT FROM "
+    r"""(SELECT unnest(from_json(\1, '[["BIGINT"]]')) AS v)) AS k(catalog_id, low, high)""",
     "postgresql": "(SELECT (v ->> 0)::bigint, (v ->> 1)::bigint, (v ->> 2)::bigint "
     r"FROM json_array_elements(\1::json) AS v) AS k(catalog_id, low, high)",
 }

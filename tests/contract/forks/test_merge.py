@@ -154,7 +154,7 @@ def test_forks_of_one_parent_merge_with_each_other(
 
 CONFLICTS: dict[str, tuple[Any, Any, Verb, Verb]] = {
     "a file": (
-        lambda c: c.table("t").delete("id = 1"),
+        lambda c: c.table("t").delete("id < 3"),
         lambda c: c.table("t").update({"v": "'p'"}, "id = 2"),
         Verb.DELETE,
         Verb.DELETE,
