@@ -11,7 +11,6 @@ from forklake.model.files import ColumnStats
 from forklake.model.ids import CatalogId, ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Row, Session
-from forklake.store.files import totals_of
 
 SPACE = 2**32
 """A fork numbers the rows that it adds to an inherited table from a multiple of this on."""
@@ -71,12 +70,27 @@ class Bounds:
 class Figures:
     """The figures of one table."""
 
-    record_count: int = 0
+    record_count: int | None = 0
+    """None in a fork that inherited the table: counting what is there would cost what the table holds."""
     next_row_id: int = 0
-    file_size_bytes: int = 0
+    file_size_bytes: int | None = 0
     bounds: dict[ColumnId, Bounds] = field(default_factory=dict[ColumnId, Bounds])
     is_stored: bool = False
     """Whether the catalog has a row of them."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether all rows that are there were counted."""
+        return self.record_count is not None
+
+    def plus(self, *, rows: int = 0, ids: int = 0, size: int = 0) -> Figures:
+        """After more rows, row ids given out, and bytes."""
+        return replace(
+            self,
+            record_count=None if self.record_count is None else self.record_count + rows,
+            next_row_id=self.next_row_id + ids,
+            file_size_bytes=None if self.file_size_bytes is None else self.file_size_bytes + size,
+        )
 
 
 class KnownFigures:
@@ -127,10 +141,8 @@ def read_figures(
         if table.table_id not in found:
             found[table.table_id] = Figures()
             if table.is_inherited:
-                # A fork counts on from what it inherited, in a space of its own.
-                totals = totals_of(session, head.catalog_id, table.table_id, base)
-                start = (FIRST_SPACE + next(free)) * SPACE
-                found[table.table_id] = Figures(totals.record_count, start, totals.file_size_bytes)
+                # A fork numbers its rows in a space of its own.
+                found[table.table_id] = Figures(None, (FIRST_SPACE + next(free)) * SPACE, None)
     return found
 
 
@@ -171,6 +183,6 @@ def _figures_rows(head: Head, figures: Sequence[tuple[int, Figures, Figures]]) -
 
 def _bounds_rows(head: Head, figures: Sequence[tuple[int, Figures, Figures]]) -> Iterator[tuple[bool, Row]]:
     for table, before, after in figures:
-        for column, bounds in after.bounds.items():
+        for column, bounds in after.bounds.items() if after.is_counted else ():
             if before.bounds.get(column) != bounds:
                 yield column in before.bounds, (head.catalog_id, table, column, *astuple(bounds))

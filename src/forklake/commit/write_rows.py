@@ -113,13 +113,7 @@ class _TableRows:
         self.rows.setdefault(table, []).append(values)
 
     def _count(self, *, rows: int = 0, ids: int = 0, size: int = 0) -> None:
-        known = self.figures
-        self.figures = replace(
-            known,
-            record_count=known.record_count + rows,
-            next_row_id=known.next_row_id + ids,
-            file_size_bytes=known.file_size_bytes + size,
-        )
+        self.figures = self.figures.plus(rows=rows, ids=ids, size=size)
 
     def _add_mappings(self) -> None:
         for mapping in self._writes.mappings:

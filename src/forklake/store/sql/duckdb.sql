@@ -715,11 +715,38 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.data_file_id, e.positi
 
 -- Figures are a catalog's own: an ancestor's have moved on since the fork.
 
+-- What a catalog has counted itself; where it has not, because it was forked from one that had, it is counted here.
 CREATE VIEW visible_table_stats AS
-SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.record_count, e.next_row_id,
+SELECT e.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.record_count, e.next_row_id,
        e.file_size_bytes
-  FROM ducklake_catalog_lineage l
-  JOIN ducklake_table_stats e ON e.catalog_id = l.source_catalog_id AND l.source_catalog_id = l.catalog_id;
+  FROM ducklake_table_stats e
+ WHERE e.record_count IS NOT NULL
+UNION ALL
+SELECT t.catalog_id, t.catalog_id AS source_catalog_id, t.table_id,
+       CAST((SELECT COALESCE(sum(f.record_count), 0)
+               FROM visible_data_file f
+              WHERE f.catalog_id = t.catalog_id AND f.table_id = t.table_id AND f.end_snapshot IS NULL)
+          - (SELECT COALESCE(sum(d.delete_count), 0)
+               FROM visible_delete_file d
+              WHERE d.catalog_id = t.catalog_id AND d.table_id = t.table_id AND d.end_snapshot IS NULL)
+          - (SELECT count(*)
+               FROM visible_inlined_delete i
+               JOIN visible_data_file o ON o.catalog_id = i.catalog_id AND o.data_file_id = i.data_file_id
+                                       AND o.end_snapshot IS NULL
+              WHERE i.catalog_id = t.catalog_id AND i.table_id = t.table_id
+                AND NOT EXISTS (SELECT 1 FROM visible_delete_file n
+                                 WHERE n.catalog_id = i.catalog_id AND n.data_file_id = i.data_file_id
+                                   AND n.begin_snapshot > i.begin_snapshot AND n.end_snapshot IS NULL)) AS BIGINT),
+       COALESCE(c.next_row_id, (SELECT max(f.row_id_start + f.record_count)
+                                  FROM visible_data_file f
+                                 WHERE f.catalog_id = t.catalog_id AND f.table_id = t.table_id)),
+       CAST((SELECT COALESCE(sum(f.file_size_bytes), 0)
+               FROM visible_data_file f
+              WHERE f.catalog_id = t.catalog_id AND f.table_id = t.table_id AND f.end_snapshot IS NULL) AS BIGINT)
+  FROM visible_table t
+  LEFT JOIN ducklake_table_stats c ON c.catalog_id = t.catalog_id AND c.table_id = t.table_id
+ WHERE t.end_snapshot IS NULL AND c.record_count IS NULL
+   AND EXISTS (SELECT 1 FROM visible_data_file f WHERE f.catalog_id = t.catalog_id AND f.table_id = t.table_id);
 
 CREATE VIEW visible_table_column_stats AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.column_id, e.contains_null,
