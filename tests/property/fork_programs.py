@@ -170,6 +170,20 @@ class Author:
         self.touch(table)
         return f"flush {name}", lambda scope: scope.flush_inlined(name) and None
 
+    def compact(self) -> Act | None:
+        found = self.table()
+        if found is None or self.chance(3):
+            self.touched |= self.state.tables.keys()
+            return "compact", lambda scope: scope.compact() and None
+        name, table = found
+        self.touch(table)
+        return f"compact {name}", lambda scope: scope.compact(name) and None
+
+    def rewrite_deletes(self) -> Act | None:
+        threshold = self.pick((0, 0, 0.5))
+        self.touched |= self.state.tables.keys()
+        return f"rewrite deletes from {threshold} on", lambda scope: scope.rewrite_deletes(threshold) and None
+
     # ---- Tables ---
 
     def create_table(self) -> Act | None:
@@ -425,6 +439,8 @@ VERBS = {
     "update": 7,
     "overwrite": 3,
     "flush": 2,
+    "compact": 3,
+    "rewrite_deletes": 2,
     "create_table": 9,
     "drop_table": 3,
     "rename_table": 3,

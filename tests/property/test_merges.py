@@ -31,6 +31,8 @@ VERBS = {
     "upsert": 2,
     "overwrite": 1,
     "flush": 2,
+    "compact": 3,
+    "rewrite_deletes": 2,
     "add_column": 2,
     "drop_column": 1,
     "create": 2,
@@ -140,6 +142,10 @@ class Run:
                 table.overwrite(self.fresh(2), where=f"k % 3 = {self.random.randint(0, 2)}")
             case "flush":
                 catalog.flush_inlined()
+            case "compact":
+                catalog.compact()
+            case "rewrite_deletes":
+                catalog.rewrite_deletes(0)
             case "add_column":
                 column = f"c{next(self.numbers)}"
                 table.add_column(column, "INT", default=str(self.random.randint(1, 9)))
@@ -161,9 +167,9 @@ class Run:
                 table.comment(memory.comments[name])
             case _:
                 raise AssertionError(verb)
-        if verb == "flush":
+        if verb in ("flush", "compact", "rewrite_deletes"):
             for other in memory.tables:
-                memory.deeds[next(self.numbers)] = ("flush", other)
+                memory.deeds[next(self.numbers)] = ("move", other)
             return
         memory.tables[name] = found = rows_of(table)
         memory.seen.update(found.values())
