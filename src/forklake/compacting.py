@@ -148,7 +148,10 @@ def compact_one(
 
 
 def commit_rewrites(scope: Scope, done: Sequence[Rewritten]) -> CompactResult:
-    """Commit rewrites that were run elsewhere, as far as nobody touched their files; others are discarded."""
+    """Commit rewrites that were run elsewhere, as far as nobody has touched their files since.
+
+    One that stands already counts as done: who does not know whether a commit went through tries again.
+    """
     by_table: dict[TableId, list[Rewritten]] = {}
     for one in done:
         by_table.setdefault(one.rewrite.target.table.id, []).append(one)
@@ -156,12 +159,17 @@ def commit_rewrites(scope: Scope, done: Sequence[Rewritten]) -> CompactResult:
     for number, found in by_table.items():
 
         def change(
-            draft: Draft, number: TableId = number, found: list[Rewritten] = found
+            draft: Draft, number: TableId = number, found: Sequence[Rewritten] = tuple(found)
         ) -> tuple[str, list[Rewritten], list[Rewritten]]:
-            return _name(draft, number), *stage(draft, draft.table(number), found)
+            table = draft.table(number)
+            reader = draft.source(table).reader
+            known = {file.path for file in reader.files()} if number >= 0 else set[str]()
+            standing = [one for one in found if one.files and known.issuperset(one.paths)]
+            kept, late = stage(draft, table, [one for one in found if one not in standing])
+            return _name(draft, number), [*standing, *kept], late
 
         (name, kept, late), _ = scope.apply(change, present=True)
-        scope.workbench.discard(path for one in late for path in one.paths)
+        # Files of those that are late are left to the collection of orphans: it alone knows who needs them.
         tables += _told(name, kept, late)
     return CompactResult(tuple(tables))
 

@@ -220,7 +220,8 @@ class CatalogVerbs:
     def commit_rewrites(self, done: Sequence[Rewritten]) -> CompactResult:
         """Let files that were rewritten elsewhere take the place of the old ones.
 
-        Where somebody has touched an old file since, the new ones come too late and are removed.
+        Where somebody has touched an old file since, the new ones come too late and count as given up. It is
+        safe to try again after a failure: what stands is not committed twice.
         """
         return commit_rewrites(self, done)
 

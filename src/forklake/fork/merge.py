@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from forklake.commit.conflicts import conflicts
 from forklake.commit.draft import Draft
@@ -202,8 +203,9 @@ class _Builder:
         numbers = [
             state.file.id
             for files in net.files
-            for state in (*files.added, *files.retired, *files.gone, *(now for _, now in files.holed))
+            for state in (*files.added, *files.retired, *(now for _, now in files.holed))
         ]
+        numbers += [number for files in net.files for number in files.gone]
         self._held = file_states(database, theirs.head.catalog_id, theirs.head.snapshot_id, numbers)
 
     def plan(self, base: MergeBase) -> Plan:
@@ -286,18 +288,30 @@ class _Builder:
         added = [state for state in net.added if self._is_new(state, table)]
         for state in added:
             taken.delete_from_new(state)
-        if not (added or taken.touched):
+        passed = self._passed_on(net)
+        if not (added or taken.touched or passed):
             return
         inherited = not table.path.startswith(self.draft.head.data_path)
         yield TableWrites(
             net.table,
             ended=taken.ended,
             touched=frozenset(taken.touched),
+            moved=frozenset(passed),
             removed=taken.rows,
             removed_bytes=taken.file_size_bytes,
             is_inherited=inherited and not self.draft.has_figures(table),
             adopted=self._adopted(table, added, taken),
         )
+
+    def _passed_on(self, net: NetFiles) -> list[DataFileId]:
+        """Files that the target never had, and that it has to tell the end of to those who hold them."""
+        unknown = [number for number in net.gone if number not in self._held]
+        return unknown if unknown and (self._net.has_merged or self._is_known_elsewhere) else []
+
+    @cached_property
+    def _is_known_elsewhere(self) -> bool:
+        catalogs = {"catalog": self._ours.head.catalog_id, "target": self._theirs.head.catalog_id}
+        return bool(self._database.rows("is_known_elsewhere", **catalogs))
 
     def _taken(self, net: NetFiles, table: Table) -> _Taken:
         taken = _Taken()
@@ -307,8 +321,8 @@ class _Builder:
                 taken.retire(held)
             else:
                 taken.touched.append(state.file.id)
-        for state in net.gone:
-            held = self._held.get(state.file.id)
+        for number in net.gone:
+            held = self._held.get(number)
             if held is not None and held.is_live:
                 # Both have it from a third catalog, and the source has rows of it elsewhere, or nowhere.
                 if held.deleted_count:

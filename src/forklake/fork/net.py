@@ -7,7 +7,7 @@ touched, whatever the tables hold. How they were and how they are is then compar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forklake.errors import MergeConflict
@@ -62,8 +62,8 @@ class NetFiles:
     """As they were."""
     holed: tuple[tuple[FileState, FileState], ...] = ()
     """As they were and as they are."""
-    gone: tuple[FileState, ...] = ()
-    """Files that came and went: only who got them from elsewhere has anything to do with them."""
+    gone: tuple[DataFileId, ...] = ()
+    """Files that came and went, here or where they came from: who holds them has rows too many."""
 
     @property
     def rows_added(self) -> int:
@@ -89,6 +89,8 @@ class Net:
     """Tables that were altered on the way, whether that shows or not."""
     touched: frozenset[int] = frozenset()
     """Data files that rows were taken from."""
+    has_merged: bool = False
+    """Whether anything came from other catalogs."""
     last: dict[int, SnapshotId] = field(default_factory=dict[int, SnapshotId])
     """The last commit that touched each object."""
 
@@ -104,7 +106,7 @@ def net_changes(database: Database, ours: Side, base: Side, since: SnapshotId) -
     history = commits(database, ours, since, at)
     touched: dict[Kind, set[int]] = {kind: set() for kind in KINDS}
     with_rows: set[int] = set()
-    files: set[int] = set()
+    files: dict[int, set[int]] = {}
     last: dict[int, SnapshotId] = {}
     reshaped: set[TableId] = set()
     for snapshot, change in history:
@@ -115,7 +117,7 @@ def net_changes(database: Database, ours: Side, base: Side, since: SnapshotId) -
         touched[kind].add(change.object_id)
         if change.verb in DML:
             with_rows.add(change.object_id)
-            files |= change.files
+            files.setdefault(change.object_id, set()).update(change.files)
         if change.verb in (Verb.ALTER_TABLE, Verb.CREATE_TABLE, Verb.REQUIRE_COLUMN):
             reshaped.add(TableId(change.object_id))
     objects = [
@@ -130,7 +132,8 @@ def net_changes(database: Database, ours: Side, base: Side, since: SnapshotId) -
         tuple(_layouts(sorted(reshaped), base, ours)),
         tuple(_files(database, ours, base, sorted(with_rows), files, since)),
         frozenset(reshaped),
-        frozenset(files),
+        frozenset(number for named in files.values() for number in named),
+        any(change.verb is Verb.MERGE_CATALOG for _, change in history),
         last,
     )
 
@@ -190,7 +193,12 @@ def _layouts(tables: Sequence[TableId], base: Side, ours: Side) -> Iterator[NetL
 
 
 def _files(
-    database: Database, ours: Side, base: Side, tables: Sequence[int], named: set[int], since: SnapshotId
+    database: Database,
+    ours: Side,
+    base: Side,
+    tables: Sequence[int],
+    named: Mapping[int, set[int]],
+    since: SnapshotId,
 ) -> Iterator[NetFiles]:
     live = [table for table in tables if ours.table(table) is not None]
     if not live:
@@ -199,22 +207,26 @@ def _files(
     added = database.rows(
         "files_added_since", catalog=ours.head.catalog_id, tables=json.dumps(live), since=since, at=at
     )
-    numbers = named | {row[0] for row in added}
+    numbers = {row[0] for row in added}.union(*named.values())
     now = file_states(database, ours.head.catalog_id, at, numbers)
     before = file_states(database, base.head.catalog_id, base.head.snapshot_id, numbers)
     for table in live:
-        changed = _changed(TableId(table), before, now)
+        changed = _changed(TableId(table), before, now, named.get(table, set()))
         if changed.added or changed.retired or changed.holed or changed.gone:
             yield changed
 
 
 def _changed(
-    table: TableId, before: dict[DataFileId, FileState], now: dict[DataFileId, FileState]
+    table: TableId,
+    before: Mapping[DataFileId, FileState],
+    now: Mapping[DataFileId, FileState],
+    named: Collection[int],
 ) -> NetFiles:
     added: list[FileState] = []
     retired: list[FileState] = []
     holed: list[tuple[FileState, FileState]] = []
-    gone: list[FileState] = []
+    # What a merge only tells the end of, nobody here has ever seen.
+    gone = [DataFileId(number) for number in named if number not in before and number not in now]
     for number in sorted(before.keys() | now.keys()):
         old, new = before.get(number), now.get(number)
         if table not in (old and old.table, new and new.table):
@@ -227,5 +239,5 @@ def _changed(
         elif old is not None and new is not None and was and is_ and old.deletes != new.deletes:
             holed.append((old, new))
         elif new is not None and old is None:
-            gone.append(new)
-    return NetFiles(table, tuple(added), tuple(retired), tuple(holed), tuple(gone))
+            gone.append(number)
+    return NetFiles(table, tuple(added), tuple(retired), tuple(holed), tuple(sorted(gone)))

@@ -22,7 +22,7 @@ def from_text(kind: type[T], text: str | bytes) -> T:
     """Read back what `to_text` wrote of a value of some kind."""
     try:
         return _value(kind, json.loads(text))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidArgument(f"this is no {kind.__name__}: {type(error).__name__} at {error}") from error
 
 

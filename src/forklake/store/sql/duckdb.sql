@@ -477,6 +477,7 @@ CREATE INDEX ducklake_snapshot_by_time ON ducklake_snapshot (snapshot_time);
 CREATE INDEX ducklake_snapshot_changes_by_catalog ON ducklake_snapshot_changes (catalog_id, snapshot_id);
 CREATE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name);
 CREATE INDEX ducklake_catalog_lineage_by_source ON ducklake_catalog_lineage (source_catalog_id);
+CREATE INDEX ducklake_catalog_merge_by_source ON ducklake_catalog_merge (source_catalog_id);
 CREATE INDEX ducklake_snapshot_reservation_open ON ducklake_snapshot_reservation (expires_at);
 CREATE INDEX ducklake_schema_live_name ON ducklake_schema (catalog_id, schema_name);
 CREATE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, schema_id, table_name);

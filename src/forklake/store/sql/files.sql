@@ -363,6 +363,13 @@ SELECT m.source_catalog_id, m.source_snapshot, m.merge_snapshot
         OR EXISTS (SELECT 1 FROM ducklake_catalog_lineage d
                     WHERE d.catalog_id = m.source_catalog_id AND d.source_catalog_id IN ids($apart)));
 
+-- name: is_known_elsewhere
+-- Whether a catalog was forked, or merged into another one than the given: then others may hold its files.
+SELECT 1 FROM ducklake_catalog_lineage WHERE source_catalog_id = $catalog AND source_catalog_id <> catalog_id
+UNION ALL
+SELECT 1 FROM ducklake_catalog_merge WHERE source_catalog_id = $catalog AND catalog_id <> $target
+ LIMIT 1;
+
 -- name: inlined_content
 SELECT data_file_id, content
   FROM visible_inlined_file

@@ -476,6 +476,7 @@ CREATE INDEX ducklake_snapshot_changes_by_catalog ON ducklake_snapshot_changes (
 CREATE UNIQUE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name) WHERE end_snapshot IS NULL;
 CREATE INDEX ducklake_catalog_lineage_by_source ON ducklake_catalog_lineage (source_catalog_id)
     WHERE source_catalog_id <> catalog_id;
+CREATE INDEX ducklake_catalog_merge_by_source ON ducklake_catalog_merge (source_catalog_id);
 CREATE INDEX ducklake_snapshot_reservation_open ON ducklake_snapshot_reservation (expires_at) WHERE state = 'open';
 CREATE UNIQUE INDEX ducklake_schema_live_name ON ducklake_schema (catalog_id, schema_name) WHERE end_snapshot IS NULL;
 CREATE UNIQUE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, schema_id, table_name) WHERE end_snapshot IS NULL;
