@@ -9,7 +9,6 @@ from forklake.compact.inputs import scan_of
 from forklake.compact.run import run
 from forklake.data.storage import open_storage
 from forklake.engine.local import Engine
-from forklake.errors import InvalidArgument
 from tests.contract.rows.shown import content, feed, numbered
 
 
@@ -97,9 +96,3 @@ def test_deletes_are_rewritten_elsewhere_too(
         told = tx.commit_rewrites([forklake.Rewritten.from_json(text) for text in done])
         assert (told.files_in, told.files_out) == (1, 1)
     assert content(parted) == rows
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"target": 1}', "nonsense"])
-def test_what_is_no_rewrite_is_refused(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="no Rewrite"):
-        forklake.Rewrite.from_json(text)
