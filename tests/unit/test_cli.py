@@ -326,20 +326,7 @@ def test_compact_says_what_became_of_files(url: str) -> None:
         ["main.worn", 3, 1, 25, 0],
     ]
     assert done(*lake, "compact") == "(none)\n"
-    assert 'no table "gone"' in refusal(*lake, "compact", "gone")
-
-
-def test_at_a_terminal_compact_shows_how_far_it_is(url: str) -> None:
-    wear(url)
-    ours, theirs = pty.openpty()
-    arguments = [SCRIPT, "--lake", url, "--catalog", "shop", "--json", "compact"]
-    result = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
-    shown = os.read(ours, 65536).decode()
-    os.close(ours)
-    os.close(theirs)
-    assert json.loads(result.stdout)[0]["files_in"] == 3
-    assert "main.worn" in shown
-    assert "3/3" in shown
+    assert 'no table "main.gone"' in refusal(*lake, "compact", "gone")
 
 
 def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
@@ -688,13 +675,13 @@ def test_yes_and_dry_run_ask_nothing_at_a_terminal(url: str) -> None:
     assert len(data("--lake", url, "catalogs")) == 1
 
 
-def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
-    name = "".join(chr(0x4E00 + number) for number in range(60))
-    done("--lake", url, "create", name)
+def seen_at_a_terminal(stream: str, *arguments: str) -> str:
+    """What the program shows on one of its streams if that is a terminal of 60 columns."""
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         env = {**os.environ, "COLUMNS": "60", "TERM": "xterm"}
-        process = subprocess.Popen([SCRIPT, "--lake", url, "catalogs"], stdout=theirs, env=env)
+        streams: dict[str, int] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+        process = subprocess.Popen([SCRIPT, *arguments], env=env, **streams)
         os.close(theirs)
         shown = b""
         try:
@@ -703,7 +690,21 @@ def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
         except OSError:
             pass  # Linux ends a terminal whose other side is closed with an error.
         assert process.wait(60) == 0
-    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+    return shown.decode()
+
+
+def test_a_terminal_shows_how_far_a_compaction_is(url: str) -> None:
+    wear(url)
+    shown = seen_at_a_terminal("stderr", "--lake", url, "--catalog", "shop", "compact")
+    assert "main.worn" in shown
+    assert "3/3" in shown
+
+
+def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
+    name = "".join(chr(0x4E00 + number) for number in range(60))
+    done("--lake", url, "create", name)
+    shown = seen_at_a_terminal("stdout", "--lake", url, "catalogs")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert "…" not in text
     assert set(name) <= set(text)
     assert max(len(line) for line in text.splitlines()) <= 60
