@@ -171,18 +171,16 @@ class Author:
         return f"flush {name}", lambda scope: scope.flush_inlined(name) and None
 
     def compact(self) -> Act | None:
+        # Every table would be a commit of its own.
         found = self.table()
-        if found is None or self.chance(3):
-            self.touched |= self.state.tables.keys()
-            return "compact", lambda scope: scope.compact() and None
+        if found is None:
+            return None
         name, table = found
         self.touch(table)
+        if self.chance(3):
+            share = self.pick((0, 0, 0.5))
+            return f"rewrite deletes of {name}", lambda scope: scope.rewrite_deletes(share, name) and None
         return f"compact {name}", lambda scope: scope.compact(name) and None
-
-    def rewrite_deletes(self) -> Act | None:
-        threshold = self.pick((0, 0, 0.5))
-        self.touched |= self.state.tables.keys()
-        return f"rewrite deletes from {threshold} on", lambda scope: scope.rewrite_deletes(threshold) and None
 
     # ---- Tables ---
 
@@ -439,8 +437,7 @@ VERBS = {
     "update": 7,
     "overwrite": 3,
     "flush": 2,
-    "compact": 3,
-    "rewrite_deletes": 2,
+    "compact": 4,
     "create_table": 9,
     "drop_table": 3,
     "rename_table": 3,

@@ -15,6 +15,9 @@ from forklake.model.layout import SortKey
 from forklake.model.names import quoted
 from forklake.scan.plan import ScanPlan
 
+_FEW = 1_000_000
+"""So many rows are put into the order in which they came, if files are not read in it; more stream by."""
+
 
 def moved_rows(engine: Engine, plan: ScanPlan, sort: Sequence[SortKey] = ()) -> Iterator[pa.RecordBatch]:
     """The rows of a plan as files hold them, in the order of the table. DuckDB sorts on disk if it must."""
@@ -23,8 +26,8 @@ def moved_rows(engine: Engine, plan: ScanPlan, sort: Sequence[SortKey] = ()) -> 
     values = [assigned(column, f"{ALIAS}.{quoted(column.name)}") for column in columns]
     # Not as they are shown: a time with a zone would have lost it.
     keys = [f"{ALIAS}.{quoted(key.name)} {key.direction} {key.nulls.replace('_', ' ')}" for key in sort]
-    if not keys and not _comes_in_order(plan):
-        keys = [ROW_ID]
+    if not keys and sum(place.live_rows for place in (*plan.files, *plan.rows)) <= _FEW:
+        keys = [] if _comes_in_order(plan) else [ROW_ID]
     order = f" ORDER BY {', '.join(keys)}" if keys else ""
     sql = f"SELECT {', '.join((*values, ROW_ID, SNAPSHOT))} FROM ({source.sql}) AS {ALIAS}{order}"
     schema = arrow_schema(columns, row_ids=True, snapshot_ids=True)
@@ -34,7 +37,6 @@ def moved_rows(engine: Engine, plan: ScanPlan, sort: Sequence[SortKey] = ()) -> 
 
 
 def _comes_in_order(plan: ScanPlan) -> bool:
-    """Whether files are read one after another; those with deletes come after all others."""
-    mappings = {place.file.mapping_id for place in plan.files}
-    whole = all(place.deleted is None and place.file.deletes is None for place in plan.files)
-    return whole and not plan.rows and not plan.has_old_names and len(mappings) == 1
+    """Whether files are read one after another; those with deletes, for one, come after all others."""
+    kinds = {(one.deleted is None and one.file.deletes is None, one.file.mapping_id) for one in plan.files}
+    return len(kinds) + bool(plan.rows) == 1 and not plan.has_old_names

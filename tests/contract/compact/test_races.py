@@ -217,3 +217,34 @@ def test_threads_and_handles_that_write_and_compact_lose_nothing(
             assert change[0] == "delete"
             assert known.pop(change[2]) == change[3:]
     assert known == {row[0]: row[1:] for row in rows}
+
+
+COMPACT = """
+with forklake.connect(sys.argv[1]) as lake:
+    catalog = lake.catalog("main_catalog")
+    say("ready")
+    told = [catalog.compact() for _ in range(4)]
+    told += [catalog.rewrite_deletes(0) for _ in range(2)]
+    say(sum(one.files_in for one in told))
+"""
+
+
+def test_processes_that_write_and_compact_lose_nothing(
+    lake_url: str, catalog: forklake.Catalog, table: forklake.Table, program
+) -> None:
+    if lake_url.startswith("duckdb"):
+        pytest.skip("DuckDB lets one process at a time open a file")
+    for start in range(0, 30, 5):
+        table.append(numbered(*range(start, start + 5)))
+    others = [program(COMPACT, lake_url) for _ in range(2)]
+    assert [other.hear() for other in others] == ["ready", "ready"]
+    for n in range(6):
+        table.append(numbered(*range(1000 + n * 5, 1005 + n * 5)))
+        table.delete(f"id = {n * 5}")
+        table.update({"v": "'u'"}, f"id = {n * 5 + 1}")
+    assert sum(other.hear() for other in others) >= 6
+    assert [other.wait() for other in others] == [0, 0]
+    rows = content(table)
+    assert sorted(row[1] for row in rows) == [n for n in (*range(30), *range(1000, 1030)) if n >= 30 or n % 5]
+    assert {row[1] for row in rows if row[2] == "u"} == {n for n in range(30) if n % 5 == 1}
+    assert len({row[0] for row in rows}) == table.count() == len(rows)
