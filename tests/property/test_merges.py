@@ -213,7 +213,10 @@ class Run:
             assert again.changes == ()
 
     def must_go_well(self, ours: Memory, theirs: Memory) -> bool:
-        """Appends stand beside anything but another definition, and what is done elsewhere beside all."""
+        """Appends stand beside anything but another definition, and what is done elsewhere beside all.
+
+        Rows that were only moved stand beside appends.
+        """
         mine = [deed for number, deed in ours.deeds.items() if number not in theirs.deeds]
         yours = [deed for number, deed in theirs.deeds.items() if number not in ours.deeds]
         touched = {table for _, table in mine} & {table for _, table in yours}
@@ -222,7 +225,8 @@ class Run:
         appends = all(verb == "append" for verb in met)
         if ours.is_mixed or theirs.is_mixed:
             return False
-        return not touched or (appends and not {"alter", "drop", "create"} & set(found))
+        moves = set(met) <= {"append", "move"} and set(found) <= {"append"}
+        return not touched or moves or (appends and not {"alter", "drop", "create"} & set(found))
 
     def united(self, ours: Memory, theirs: Memory) -> Memory:
         united = theirs.copy()

@@ -24,7 +24,7 @@ from forklake.fork.side import Kind, Object, Side
 from forklake.model.changes import Change, Conflict, Verb
 from forklake.model.entities import Origin, Table
 from forklake.model.files import ColumnStats, DataFile
-from forklake.model.ids import ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
+from forklake.model.ids import ColumnId, DataFileId, DeleteFileId, SnapshotId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
@@ -205,7 +205,7 @@ class _Builder:
             for files in net.files
             for state in (*files.added, *files.retired, *(now for _, now in files.holed))
         ]
-        numbers += [number for files in net.files for number in files.gone]
+        numbers += net.gone
         self._held = file_states(database, theirs.head.catalog_id, theirs.head.snapshot_id, numbers)
 
     def plan(self, base: MergeBase) -> Plan:
@@ -221,9 +221,10 @@ class _Builder:
                 if theirs != layout.base:
                     self._diverge(Change(Verb.ALTER_TABLE, layout.table))
                 self.draft.adopt_layout(layout.table, *layout.ours)
-        writes = tuple(found for files in self._net.files for found in self._writes(files))
+        writes = tuple(found for files in self._files() for found in self._writes(files))
         plan = self.draft.plan(writes)
-        if not plan.changes:
+        ended = self._passed_on()
+        if not (plan.changes or ended):
             return plan
         merged = Merged(
             self._ours.head.catalog_id,
@@ -231,10 +232,11 @@ class _Builder:
             base.since,
             tuple(sorted(table for table in self._net.reshaped if self._ours.table(table) is not None)),
         )
-        return replace(plan, changes=(*plan.changes, *self._more_changes(plan, merged)), merged=merged)
+        more = self._more_changes(plan, merged, ended)
+        return replace(plan, changes=(*plan.changes, *more), merged=merged)
 
-    def _more_changes(self, plan: Plan, merged: Merged) -> Iterator[Change]:
-        """That it is a merge; and tables whose columns took numbers on the way, however they look now."""
+    def _more_changes(self, plan: Plan, merged: Merged, ended: frozenset[DataFileId]) -> Iterator[Change]:
+        """That it is a merge, and what ended on the way; and tables whose columns took numbers there."""
         said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
         for number in merged.reshaped:
             table = self._ours.table(number)
@@ -243,7 +245,7 @@ class _Builder:
                 continue
             if number not in said and table is not None:
                 yield Change(Verb.ALTER_TABLE, number, table.schema_id, name=table.name)
-        yield Change(Verb.MERGE_CATALOG, merged.source)
+        yield Change(Verb.MERGE_CATALOG, merged.source, files=ended)
 
     def _adopt_objects(self) -> None:
         for entry in self._net.objects:
@@ -288,25 +290,30 @@ class _Builder:
         added = [state for state in net.added if self._is_new(state, table)]
         for state in added:
             taken.delete_from_new(state)
-        passed = self._passed_on(net)
-        if not (added or taken.touched or passed):
+        if not (added or taken.touched):
             return
         inherited = not table.path.startswith(self.draft.head.data_path)
         yield TableWrites(
             net.table,
             ended=taken.ended,
             touched=frozenset(taken.touched),
-            moved=frozenset(passed),
             removed=taken.rows,
             removed_bytes=taken.file_size_bytes,
             is_inherited=inherited and not self.draft.has_figures(table),
             adopted=self._adopted(table, added, taken),
         )
 
-    def _passed_on(self, net: NetFiles) -> list[DataFileId]:
+    def _files(self) -> list[NetFiles]:
+        """What changed in each table; the target may hold files of others that are gone."""
+        known = {files.table for files in self._net.files}
+        held = {self._held[number].table for number in self._net.gone if number in self._held}
+        return [*self._net.files, *(NetFiles(table) for table in sorted(held - known))]
+
+    def _passed_on(self) -> frozenset[DataFileId]:
         """Files that the target never had, and that it has to tell the end of to those who hold them."""
-        unknown = [number for number in net.gone if number not in self._held]
-        return unknown if unknown and (self._net.has_merged or self._is_known_elsewhere) else []
+        unknown = self._net.gone - self._held.keys()
+        passes = bool(unknown) and (self._net.has_merged or self._is_known_elsewhere)
+        return frozenset(unknown) if passes else frozenset()
 
     @cached_property
     def _is_known_elsewhere(self) -> bool:
@@ -321,9 +328,9 @@ class _Builder:
                 taken.retire(held)
             else:
                 taken.touched.append(state.file.id)
-        for number in net.gone:
+        for number in sorted(self._net.gone):
             held = self._held.get(number)
-            if held is not None and held.is_live:
+            if held is not None and held.is_live and held.table == net.table:
                 # Both have it from a third catalog, and the source has rows of it elsewhere, or nowhere.
                 if held.deleted_count:
                     self._diverge_on(held.file, table)
@@ -438,10 +445,9 @@ def _result(source: str, into: str, found: _Prepared, snapshot: SnapshotId | Non
 
 def _tables(found: _Prepared) -> Iterator[MergedTable]:
     written = {writes.table_id: writes for writes in found.plan.rows}
-    for files in found.net.files:
-        writes = written.get(TableId(files.table))
-        table = found.ours.table(files.table)
-        if writes is not None and table is not None:
+    for number, writes in written.items():
+        table = found.ours.table(number)
+        if table is not None:
             retired = sum(key.entity == "data_file" for key in writes.ended)
             yield MergedTable(
                 found.ours.name_of(table),

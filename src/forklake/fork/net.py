@@ -7,7 +7,7 @@ touched, whatever the tables hold. How they were and how they are is then compar
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forklake.errors import MergeConflict
@@ -62,8 +62,6 @@ class NetFiles:
     """As they were."""
     holed: tuple[tuple[FileState, FileState], ...] = ()
     """As they were and as they are."""
-    gone: tuple[DataFileId, ...] = ()
-    """Files that came and went, here or where they came from: who holds them has rows too many."""
 
     @property
     def rows_added(self) -> int:
@@ -89,6 +87,8 @@ class Net:
     """Tables that were altered on the way, whether that shows or not."""
     touched: frozenset[int] = frozenset()
     """Data files that rows were taken from."""
+    gone: frozenset[DataFileId] = frozenset()
+    """Files that came and went, here or where they came from: who holds them has rows too many."""
     has_merged: bool = False
     """Whether anything came from other catalogs."""
     last: dict[int, SnapshotId] = field(default_factory=dict[int, SnapshotId])
@@ -106,18 +106,21 @@ def net_changes(database: Database, ours: Side, base: Side, since: SnapshotId) -
     history = commits(database, ours, since, at)
     touched: dict[Kind, set[int]] = {kind: set() for kind in KINDS}
     with_rows: set[int] = set()
-    files: dict[int, set[int]] = {}
+    files: set[int] = set()
+    ended: set[int] = set()
     last: dict[int, SnapshotId] = {}
     reshaped: set[TableId] = set()
     for snapshot, change in history:
         kind = kind_of(change)
         if kind is None:
+            # What a merge only told the end of, this catalog has never seen.
+            ended |= change.files
             continue
         last[change.object_id] = snapshot
         touched[kind].add(change.object_id)
-        if change.verb in DML:
+        if change.verb in DML and ours.table(change.object_id) is not None:
             with_rows.add(change.object_id)
-            files.setdefault(change.object_id, set()).update(change.files)
+            files |= change.files
         if change.verb in (Verb.ALTER_TABLE, Verb.CREATE_TABLE, Verb.REQUIRE_COLUMN):
             reshaped.add(TableId(change.object_id))
     objects = [
@@ -125,14 +128,16 @@ def net_changes(database: Database, ours: Side, base: Side, since: SnapshotId) -
         for kind in KINDS
         for number in sorted(touched[kind])
     ]
+    changed, gone = _files(database, ours, base, with_rows, files | ended, since)
     kept: list[tuple[Kind, Object]] = [(e.kind, e.ours) for e in objects if e.ours is not None]
     return Net(
         tuple(entry for entry in objects if not same(entry.base, entry.ours)),
         tuple(tag for kind, owner in kept for tag in _tags(kind, owner, base, ours)),
         tuple(_layouts(sorted(reshaped), base, ours)),
-        tuple(_files(database, ours, base, sorted(with_rows), files, since)),
+        changed,
         frozenset(reshaped),
-        frozenset(number for named in files.values() for number in named),
+        frozenset(files),
+        gone,
         any(change.verb is Verb.MERGE_CATALOG for _, change in history),
         last,
     )
@@ -193,40 +198,35 @@ def _layouts(tables: Sequence[TableId], base: Side, ours: Side) -> Iterator[NetL
 
 
 def _files(
-    database: Database,
-    ours: Side,
-    base: Side,
-    tables: Sequence[int],
-    named: Mapping[int, set[int]],
-    since: SnapshotId,
-) -> Iterator[NetFiles]:
-    live = [table for table in tables if ours.table(table) is not None]
-    if not live:
-        return
+    database: Database, ours: Side, base: Side, tables: set[int], named: set[int], since: SnapshotId
+) -> tuple[tuple[NetFiles, ...], frozenset[DataFileId]]:
+    """What became of the files of each table, and which files nobody here has known before, and are gone."""
     at = ours.head.snapshot_id
-    added = database.rows(
-        "files_added_since", catalog=ours.head.catalog_id, tables=json.dumps(live), since=since, at=at
+    listed = json.dumps(sorted(tables))
+    added = (
+        database.rows("files_added_since", catalog=ours.head.catalog_id, tables=listed, since=since, at=at)
+        if tables
+        else []
     )
-    numbers = {row[0] for row in added}.union(*named.values())
+    numbers = named | {row[0] for row in added}
     now = file_states(database, ours.head.catalog_id, at, numbers)
     before = file_states(database, base.head.catalog_id, base.head.snapshot_id, numbers)
-    for table in live:
-        changed = _changed(TableId(table), before, now, named.get(table, set()))
-        if changed.added or changed.retired or changed.holed or changed.gone:
-            yield changed
+    tables = tables | {state.table for state in before.values()}
+    live = [TableId(table) for table in sorted(tables) if ours.table(table) is not None]
+    changed = (_changed(table, before, now) for table in live)
+    gone = numbers - before.keys() - {number for number, state in now.items() if state.is_live}
+    return (
+        tuple(files for files in changed if files.added or files.retired or files.holed),
+        frozenset(DataFileId(number) for number in gone),
+    )
 
 
 def _changed(
-    table: TableId,
-    before: Mapping[DataFileId, FileState],
-    now: Mapping[DataFileId, FileState],
-    named: Collection[int],
+    table: TableId, before: Mapping[DataFileId, FileState], now: Mapping[DataFileId, FileState]
 ) -> NetFiles:
     added: list[FileState] = []
     retired: list[FileState] = []
     holed: list[tuple[FileState, FileState]] = []
-    # What a merge only tells the end of, nobody here has ever seen.
-    gone = [DataFileId(number) for number in named if number not in before and number not in now]
     for number in sorted(before.keys() | now.keys()):
         old, new = before.get(number), now.get(number)
         if table not in (old and old.table, new and new.table):
@@ -238,6 +238,4 @@ def _changed(
             retired.append(old)
         elif old is not None and new is not None and was and is_ and old.deletes != new.deletes:
             holed.append((old, new))
-        elif new is not None and old is None:
-            gone.append(number)
-    return NetFiles(table, tuple(added), tuple(retired), tuple(holed), tuple(sorted(gone)))
+    return NetFiles(table, tuple(added), tuple(retired), tuple(holed))
