@@ -1,6 +1,9 @@
 """forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
 from forklake.catalog import Catalog
+from forklake.compact.plan import Rewrite
+from forklake.compact.run import Rewritten
+from forklake.compacting import CompactedTable, CompactProgress, CompactResult
 from forklake.diffing import CatalogDiff, RowDiff, TableDiff
 from forklake.engine.locate import RowPlace
 from forklake.errors import (
@@ -81,6 +84,9 @@ __all__ = [
     "ColumnNotFound",
     "ColumnSpec",
     "CommitConflict",
+    "CompactProgress",
+    "CompactResult",
+    "CompactedTable",
     "Conflict",
     "CorruptMetadata",
     "DataPathMismatch",
@@ -115,6 +121,8 @@ __all__ = [
     "ReservationConsumed",
     "ReservationError",
     "ReservationExpired",
+    "Rewrite",
+    "Rewritten",
     "RowDiff",
     "RowPlace",
     "RowsMerged",

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from forklake.commit.draft import Draft
 from forklake.commit.output import OPTION, check_tag, options_of, without_options
+from forklake.compacting import CompactResult, Progress, compact_one, filling, merging
 from forklake.engine.select import count_rows
 from forklake.engine.text import shown_as
 from forklake.errors import InvalidSchemaChange
@@ -216,6 +217,22 @@ class Table(RowVerbs):
         """The settings that apply to this table."""
         draft = self._scope.read()
         return options_of(draft, draft.table(self._id), self._scope.workbench.options)
+
+    # ---- Maintenance ---
+
+    def compact(
+        self, *, min_files: int = 2, dry_run: bool = False, progress: Progress | None = None
+    ) -> CompactResult:
+        """Merge small files, and move inlined rows into files; no row changes. See `Catalog.compact`."""
+        planner = merging(min_files)
+        return compact_one(self._scope, self._id, planner, dry_run=dry_run, progress=progress)
+
+    def rewrite_deletes(
+        self, threshold: float = 0.95, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> CompactResult:
+        """Rewrite files that have lost at least such a share of their rows."""
+        planner = filling(threshold)
+        return compact_one(self._scope, self._id, planner, dry_run=dry_run, progress=progress)
 
     # ---- What is known of it ---
 

@@ -8,6 +8,19 @@ from typing import Literal, TypeVar, cast
 from forklake.commit.draft import Draft, Tagged
 from forklake.commit.flush import write_inlined
 from forklake.commit.output import check_tag, output_for, without_options
+from forklake.compact.plan import Rewrite
+from forklake.compact.run import Rewritten
+from forklake.compacting import (
+    CompactResult,
+    Planner,
+    Progress,
+    commit_rewrites,
+    compact_all,
+    compact_one,
+    filling,
+    merging,
+    planned,
+)
 from forklake.errors import InvalidArgument
 from forklake.model.columns import build
 from forklake.model.ddl import ColumnSource, columns_of
@@ -162,6 +175,63 @@ class CatalogVerbs:
             return sum(flush.count for flush in flushes)
 
         return self.apply(change)[0]
+
+    def compact(
+        self,
+        table: Name | None = None,
+        *,
+        min_files: int = 2,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> CompactResult:
+        """Merge small files, and move inlined rows into files, of one table or of all.
+
+        Files are merged within partitions, in the sort order of the table, where there are at least
+        `min_files`. No row changes: ids, the change feed and older snapshots stay what they were. Every table
+        is a commit of its own. Others may write meanwhile; what they touch is planned again.
+        """
+        planner = merging(min_files)
+        return self._compact(table, planner, dry_run=dry_run, progress=progress)
+
+    def rewrite_deletes(
+        self,
+        threshold: float = 0.95,
+        table: Name | None = None,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> CompactResult:
+        """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
+        planner = filling(threshold)
+        return self._compact(table, planner, dry_run=dry_run, progress=progress)
+
+    def plan_compaction(self, table: Name, *, min_files: int = 2) -> tuple[Rewrite, ...]:
+        """What `compact` would do to a table, as values that can be run anywhere."""
+        draft = self.read()
+        found = draft.table_named(QualifiedName.parse(table))
+        return planned(draft, found.id, self.workbench, merging(min_files))
+
+    def plan_rewrite_deletes(self, table: Name, threshold: float = 0.95) -> tuple[Rewrite, ...]:
+        """What `rewrite_deletes` would do to a table, as values that can be run anywhere."""
+        draft = self.read()
+        found = draft.table_named(QualifiedName.parse(table))
+        return planned(draft, found.id, self.workbench, filling(threshold))
+
+    def commit_rewrites(self, done: Sequence[Rewritten]) -> CompactResult:
+        """Let files that were rewritten elsewhere take the place of the old ones.
+
+        Where somebody has touched an old file since, the new ones come too late and count as given up. It is
+        safe to try again after a failure: what stands is not committed twice.
+        """
+        return commit_rewrites(self, done)
+
+    def _compact(
+        self, table: Name | None, planner: Planner, *, dry_run: bool, progress: Progress | None
+    ) -> CompactResult:
+        if table is None:
+            return compact_all(self, planner, dry_run=dry_run, progress=progress)
+        number = self.read().table_named(QualifiedName.parse(table)).id
+        return compact_one(self, number, planner, dry_run=dry_run, progress=progress)
 
     def drop_table(self, name: Name, *, if_exists: bool = False) -> None:
         """Drop a table. Older snapshots still show it."""

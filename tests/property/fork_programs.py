@@ -170,6 +170,18 @@ class Author:
         self.touch(table)
         return f"flush {name}", lambda scope: scope.flush_inlined(name) and None
 
+    def compact(self) -> Act | None:
+        # Every table would be a commit of its own.
+        found = self.table()
+        if found is None:
+            return None
+        name, table = found
+        self.touch(table)
+        if self.chance(3):
+            share = self.pick((0, 0, 0.5))
+            return f"rewrite deletes of {name}", lambda scope: scope.rewrite_deletes(share, name) and None
+        return f"compact {name}", lambda scope: scope.compact(name) and None
+
     # ---- Tables ---
 
     def create_table(self) -> Act | None:
@@ -425,6 +437,7 @@ VERBS = {
     "update": 7,
     "overwrite": 3,
     "flush": 2,
+    "compact": 4,
     "create_table": 9,
     "drop_table": 3,
     "rename_table": 3,

@@ -43,7 +43,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda a, b: a >= b,
 }
 DML = ("append", "delete", "update", "overwrite", "merge")
-LAYOUT = ("flush", "set_partitioning", "set_sort_order", "set_option")
+LAYOUT = ("flush", "compact", "rewrite_deletes", "set_partitioning", "set_sort_order", "set_option")
 """What changes where rows are, and never what they are."""
 DDL = (
     "add_column",
@@ -377,6 +377,12 @@ class Author:
 
     def _flush(self) -> Op:
         return ("flush",)
+
+    def _compact(self) -> Op:
+        return ("compact",)
+
+    def _rewrite_deletes(self) -> Op:
+        return ("rewrite_deletes", self.pick((0, 0.2, 0.9)))
 
     def _set_partitioning(self) -> Op:
         able = [column for column in self.table.columns if _transforms(column.type)]

@@ -31,6 +31,8 @@ VERBS = {
     "upsert": 2,
     "overwrite": 1,
     "flush": 2,
+    "compact": 3,
+    "rewrite_deletes": 2,
     "add_column": 2,
     "drop_column": 1,
     "create": 2,
@@ -137,6 +139,10 @@ class Run:
                 table.overwrite(self.fresh(2), where=f"k % 3 = {self.random.randint(0, 2)}")
             case "flush":
                 catalog.flush_inlined()
+            case "compact":
+                catalog.compact()
+            case "rewrite_deletes":
+                catalog.rewrite_deletes(0)
             case "add_column":
                 column = f"c{next(self.numbers)}"
                 table.add_column(column, "INT", default=str(self.random.randint(1, 9)))
@@ -158,9 +164,9 @@ class Run:
                 table.comment(memory.comments[name])
             case _:
                 raise AssertionError(verb)
-        if verb == "flush":
+        if verb in ("flush", "compact", "rewrite_deletes"):
             for other in memory.tables:
-                memory.deeds[next(self.numbers)] = ("flush", other)
+                memory.deeds[next(self.numbers)] = ("move", other)
             return
         memory.tables[name] = found = rows_of(table)
         memory.seen.update(found.values())
@@ -204,14 +210,18 @@ class Run:
             assert again.changes == ()
 
     def must_go_well(self, ours: Memory, theirs: Memory) -> bool:
-        """Appends stand beside anything but another definition, and what is done elsewhere beside all."""
+        """Appends stand beside anything but another definition, and what is done elsewhere beside all.
+
+        Rows that were only moved stand beside appends.
+        """
         mine = [deed for number, deed in ours.deeds.items() if number not in theirs.deeds]
         yours = [deed for number, deed in theirs.deeds.items() if number not in ours.deeds]
         touched = {table for _, table in mine} & {table for _, table in yours}
         met = [verb for verb, table in mine if table in touched]
         found = [verb for verb, table in yours if table in touched]
         appends = all(verb == "append" for verb in met)
-        return not touched or (appends and not {"alter", "drop", "create"} & set(found))
+        moves = set(met) <= {"append", "move"} and set(found) <= {"append"}
+        return not touched or moves or (appends and not {"alter", "drop", "create"} & set(found))
 
     def united(self, ours: Memory, theirs: Memory) -> Memory:
         united = theirs.copy()

@@ -193,6 +193,10 @@ class Run:
         match op:
             case ("flush",):
                 scope.flush_inlined()
+            case ("compact",):
+                scope.compact()
+            case "rewrite_deletes", threshold:
+                scope.rewrite_deletes(threshold)
             case "set_partitioning" | "set_sort_order" as verb, texts, _:
                 getattr(table, verb)(texts)
             case "merge", names, rows, form, on, matched, unmatched:

@@ -302,7 +302,35 @@ def test_snapshots_are_those_of_the_lake_or_of_a_catalog(url: str) -> None:
     ]  # fmt: skip
 
 
+def wear(url: str) -> None:
+    """Give the catalog a table of small files, one of which has lost rows."""
+    with forklake.connect(url) as lake:
+        table = lake.catalog("shop").create_table("worn", "id BIGINT")
+        table.set_option("data_inlining_row_limit", 0)
+        for start in (0, 10, 20):
+            table.append([{"id": n} for n in range(start, start + 10)])
+        table.delete("id BETWEEN 11 AND 15")
+
+
+def test_compact_says_what_became_of_files(url: str) -> None:
+    wear(url)
+    lake = ("--lake", url, "--catalog", "shop")
+    (planned,) = data(*lake, "compact", "--dry-run")
+    assert data(*lake, "compact", "worn", "--deletes", "0.6") == []
+    (rewritten,) = data(*lake, "compact", "--deletes", "0.5")
+    (merged,) = data(*lake, "compact")
+    figures = ("table", "files_in", "files_out", "rows", "rows_dropped")
+    assert [[told[name] for name in figures] for told in (planned, rewritten, merged)] == [
+        ["main.worn", 3, 1, 25, 5],
+        ["main.worn", 1, 1, 5, 5],
+        ["main.worn", 3, 1, 25, 0],
+    ]
+    assert done(*lake, "compact") == "(none)\n"
+    assert 'no table "main.gone"' in refusal(*lake, "compact", "gone")
+
+
 def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
+    wear(url)
     lake = ["--lake", url, "--catalog", "shop"]
     printed = {
         "init": data("--lake", f"{url}.new", "init"),
@@ -311,6 +339,7 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "tables": data(*lake, "tables")[0],
         "describe": data(*lake, "describe", "notes"),
         "snapshots": data(*lake, "snapshots")[0],
+        "compact": data(*lake, "compact", "worn")[0],
         "fork": data(*lake, "fork", "shop", "agent"),
         "diff": data("--lake", url, "--catalog", "agent", "diff"),
         "merge": data(*lake, "merge", "agent", "--into", "shop"),
@@ -374,6 +403,7 @@ def test_every_command_and_option_has_help(name: str) -> None:
         ("catalogs", "--at", str(2**63)),
         ("catalogs", "--at", "9" * 5000),
         ("catalogs", "--at", "0001-01-01T00:00:00+14:00"),
+        ("compact", "--deletes", "1.1"),
     ],
 )
 def test_wrong_usage_exits_with_2(arguments: tuple[str, ...], url: str) -> None:
@@ -392,7 +422,7 @@ def test_without_a_lake_every_command_says_how_to_name_one(command: str) -> None
     assert refusal(*command.split()) == "no lake was named: pass --lake URL or set FORKLAKE_LAKE"
 
 
-@pytest.mark.parametrize("command", ["tables", "describe x"])
+@pytest.mark.parametrize("command", ["tables", "describe x", "compact"])
 def test_without_a_catalog_the_commands_that_need_one_say_how_to_name_it(command: str, url: str) -> None:
     expected = "no catalog was named: pass --catalog NAME or set FORKLAKE_CATALOG"
     assert refusal("--lake", url, *command.split()) == expected
@@ -645,13 +675,13 @@ def test_yes_and_dry_run_ask_nothing_at_a_terminal(url: str) -> None:
     assert len(data("--lake", url, "catalogs")) == 1
 
 
-def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
-    name = "".join(chr(0x4E00 + number) for number in range(60))
-    done("--lake", url, "create", name)
+def seen_at_a_terminal(stream: str, *arguments: str) -> str:
+    """What the program shows on one of its streams if that is a terminal of 60 columns."""
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         env = {**os.environ, "COLUMNS": "60", "TERM": "xterm"}
-        process = subprocess.Popen([SCRIPT, "--lake", url, "catalogs"], stdout=theirs, env=env)
+        streams: dict[str, int] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+        process = subprocess.Popen([SCRIPT, *arguments], env=env, **streams)
         os.close(theirs)
         shown = b""
         try:
@@ -660,7 +690,21 @@ def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
         except OSError:
             pass  # Linux ends a terminal whose other side is closed with an error.
         assert process.wait(60) == 0
-    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+    return shown.decode()
+
+
+def test_a_terminal_shows_how_far_a_compaction_is(url: str) -> None:
+    wear(url)
+    shown = seen_at_a_terminal("stderr", "--lake", url, "--catalog", "shop", "compact")
+    assert "main.worn" in shown
+    assert "3/3" in shown
+
+
+def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
+    name = "".join(chr(0x4E00 + number) for number in range(60))
+    done("--lake", url, "create", name)
+    shown = seen_at_a_terminal("stdout", "--lake", url, "catalogs")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert "…" not in text
     assert set(name) <= set(text)
     assert max(len(line) for line in text.splitlines()) <= 60

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import forklake
-from forklake.cli import commands, forking
+from forklake.cli import commands, forking, maintaining
 from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
 from forklake.cli.render import Output, literal
@@ -100,6 +100,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     commands.tables,
     commands.describe,
     commands.snapshots,
+    maintaining.compact,
     demo,
 )
 for command in COMMANDS:

@@ -15,6 +15,7 @@ from forklake.cli.demo import StoryTold
 from forklake.cli.describe import TableDescription
 from forklake.cli.forking import DiffShown, ForkMade, Merged
 from forklake.cli.options import GLOBAL_PANEL
+from forklake.compacting import CompactedTable
 from forklake.model.entities import CatalogInfo, TableInfo
 from forklake.model.snapshots import Snapshot
 
@@ -51,6 +52,7 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "tables": ("a list of objects", TableInfo),
     "describe": ("an object", TableDescription),
     "snapshots": ("a list of objects", Snapshot),
+    "compact": ("a list of objects", CompactedTable),
     "demo": ("an object", StoryTold),
 }
 """What each command prints as JSON."""

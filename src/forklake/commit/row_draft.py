@@ -73,6 +73,13 @@ class RowDraft:
         )
         return [TableId(row[0]) for row in found if self._is_kept(TableId(row[0]))]
 
+    def tables_with_files(self) -> list[TableId]:
+        """The tables that have files or inlined rows, apart from those that this draft dropped."""
+        found = self.state.database.rows(
+            "tables_with_files", catalog=self.head.catalog_id, at=self.head.snapshot_id
+        )
+        return [TableId(row[0]) for row in found if self._is_kept(TableId(row[0]))]
+
     def has_figures(self, table: Table) -> bool:
         """Whether this catalog itself has counted rows of the table before."""
         listed = json.dumps([table.id])

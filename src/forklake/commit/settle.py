@@ -45,6 +45,8 @@ class NewDeletes:
     delete_count: int
     file_size_bytes: int
     footer_size: int
+    is_past: bool = False
+    """Whether the data file goes at the same time: then only the change feed needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,12 @@ class TableWrites:
     """Files of the base that lost rows."""
     moved: frozenset[DataFileId] = frozenset()
     """Files of the base whose rows live on in another."""
+    flushed: frozenset[DataFileId] = frozenset()
+    """Those of them that were inlined."""
     removed: int = 0
     removed_bytes: int = 0
     is_inherited: bool = False
     """Whether the catalog has the table from an ancestor and has never written to it."""
-    is_flush: bool = False
     imported: frozenset[str] = frozenset()
     looked: bool = False
     """Whether it matters that nobody else adds rows."""
@@ -134,7 +137,8 @@ def settle(
         address = storage.address(place.file.path, place.file.path_is_relative)
         path = new_path("delete-")
         size, footer = write_deletes(storage, path, address, all_positions, relative=not is_absolute(path))
-        deletes.append(NewDeletes(file, path, len(all_positions), size, footer))
+        is_past = file in staged.moved
+        deletes.append(NewDeletes(file, path, len(all_positions), size, footer, is_past))
         if place.file.deletes is not None:
             ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
     return TableWrites(
@@ -147,10 +151,10 @@ def settle(
         tuple(mapping for key, mapping in staged.mappings.items() if _is_used(staged, key)),
         frozenset(file for file in (*staged.touched, *staged.retired) if file not in staged.moved),
         frozenset(staged.moved),
+        frozenset(file for file in staged.moved if staged.retired[file].inlined),
         staged.removed,
         sum(file.file_size_bytes for file in staged.retired.values()),
         is_inherited,
-        any(file.inlined for file in staged.retired.values()),
         frozenset(staged.imported),
         staged.looked,
     )

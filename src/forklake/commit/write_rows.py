@@ -41,9 +41,10 @@ def changes_of_rows(
     """What a commit did to rows, as others have to know it."""
     for table in writes:
         about = named(table.table_id)
-        if table.moved:
-            verb = Verb.FLUSH if table.is_flush else Verb.COMPACT
-            yield Change(verb, table.table_id, files=frozenset(table.moved), **about)
+        moved = ((Verb.FLUSH, table.flushed), (Verb.COMPACT, table.moved - table.flushed))
+        for verb, files in moved:
+            if files:
+                yield Change(verb, table.table_id, files=frozenset(files), **about)
         if table.inserts:
             detail = UNLESS_THERE if table.looked else None if table.adds_rows else REWRITTEN
             yield Change(Verb.INSERT, table.table_id, detail=detail, paths=table.imported, **about)
@@ -194,6 +195,7 @@ class _TableRows:
             row = {
                 "delete_file_id": next(self._free),
                 "begin_snapshot": snapshot,
+                "end_snapshot": snapshot if deletes.is_past else None,
                 "data_file_id": self._data_file(deletes.data_file_id, deletes.delete_count),
                 "path": deletes.path,
                 "path_is_relative": not is_absolute(deletes.path),

@@ -118,12 +118,18 @@ def rewritten(
 
 def _as_written(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
     """A result as files hold it; rows whose id is only provisional get theirs from the commit."""
+    arrays = fitted(batch, columns)
+    ids = batch.column(batch.schema.get_field_index(ROW_ID))
+    arrays.append(pc.if_else(pc.less(ids, 0), pa.scalar(None, pa.int64()), ids))
+    return pa.record_batch(arrays, schema=arrow_schema(columns, row_ids=True))
+
+
+def fitted(batch: pa.RecordBatch, columns: Columns) -> list[pa.Array]:
+    """The columns that a batch begins with, as files hold them."""
     arrays = [fit(batch.column(at), column) for at, column in enumerate(columns)]
     for array, column in zip(arrays, columns, strict=True):
         if array.null_count and not column.nullable:
             raise InvalidData(
                 f'column "{column.name}" is NOT NULL, and {array.null_count} rows would be NULL'
             )
-    ids = batch.column(batch.schema.get_field_index(ROW_ID))
-    arrays.append(pc.if_else(pc.less(ids, 0), pa.scalar(None, pa.int64()), ids))
-    return pa.record_batch(arrays, schema=arrow_schema(columns, row_ids=True))
+    return arrays

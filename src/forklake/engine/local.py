@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -84,7 +87,9 @@ class Engine:
     def _open(self) -> duckdb.DuckDBPyConnection:
         with self._opening:
             if self._database is None:
-                self._database = duckdb.connect(":memory:")
+                # What does not fit into memory goes where temporary files belong, not where we were started.
+                spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-{id(self):x}.tmp"
+                self._database = duckdb.connect(":memory:", config={"temp_directory": str(spill)})
                 attach_storage(self._database, self.storage)
             return self._database
 

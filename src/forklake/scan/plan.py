@@ -147,7 +147,7 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
     files = [file for file in files if file.id not in gone]
     inlined = [(file, text) for file, text in inlined if file.id not in gone]
     files = reader.with_deletes(files)
-    deleted = _deleted(source, [*files, *(file for file, _ in inlined)])
+    deleted = deleted_positions(source, [*files, *(file for file, _ in inlined)])
     stored = [ScanFile(file, deleted.get(file.id)) for file in files]
     rows = [ScanRows(file, decode(text), deleted.get(file.id)) for file, text in inlined]
     mapped = any(file.mapping_id is not None for file in files)
@@ -164,7 +164,8 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
     )
 
 
-def _deleted(source: Source, files: Sequence[DataFile]) -> dict[DataFileId, Positions]:
+def deleted_positions(source: Source, files: Sequence[DataFile]) -> dict[DataFileId, Positions]:
+    """What files that have their delete files with them have lost beside what those name."""
     found = source.reader.inlined_deletes(files)
     deleted = {file: pa.array(positions, pa.int64()) for file, positions in found.items()}
     for file, positions in source.uncommitted.deleted.items():

@@ -54,6 +54,10 @@ def test_a_table_lives_through_everything(anywhere: forklake.Catalog, lake_url: 
     before = content(table)
     assert catalog.flush_inlined() > 0
     assert content(table) == before
+    flushed = len(table.files())
+    assert catalog.compact().files_in > 0
+    assert len(table.files()) < flushed
+    assert content(table) == before
     found = {row["id"]: (row["area"], row["s"], row["n"]) for row in table.scan().to_pylist()}
     assert found[3] == ("fr", {"b": 4}, 7)
     assert found[4] == ("de", {"b": 4}, 7)

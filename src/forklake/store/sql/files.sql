@@ -139,6 +139,16 @@ SELECT DISTINCT f.table_id
    AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
  ORDER BY f.table_id;
 
+-- name: tables_with_files
+-- The tables that have files or inlined rows.
+SELECT DISTINCT f.table_id
+  FROM visible_data_file f
+  JOIN visible_table t ON t.catalog_id = f.catalog_id AND t.table_id = f.table_id
+   AND t.begin_snapshot <= $at AND (t.end_snapshot IS NULL OR $at < t.end_snapshot)
+ WHERE f.catalog_id = $catalog
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+ ORDER BY f.table_id;
+
 -- name: stats_of_files
 -- What is known of some columns in some files.
 SELECT data_file_id, column_id, value_count, null_count, min_value, max_value, min_key, max_key, contains_nan,

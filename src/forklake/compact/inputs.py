@@ -1,0 +1,84 @@
+"""The files of a table as inputs of rewrites, and the inputs of a rewrite as a scan plan."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from forklake.commit.draft import Draft
+from forklake.commit.output import folder_of, options_of
+from forklake.compact.plan import Input, Rewrite, Target
+from forklake.data.inlined import decode
+from forklake.model.columns import find
+from forklake.model.entities import Table
+from forklake.model.files import DataFile
+from forklake.model.ids import DataFileId
+from forklake.model.options import Options
+from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows, Source, deleted_positions
+
+
+def target_of(draft: Draft, table: Table, lake: Options) -> Target:
+    """How a draft lays out new files of a table."""
+    source, order = draft.source(table), draft.sort_order(table)
+    return Target(
+        table,
+        draft.head.snapshot_id,
+        folder_of(draft.head, table),
+        options_of(draft, table, lake),
+        draft.partitioning(table),
+        () if order is None else order.keys,
+        tuple(source.reader.mappings().values()) if source.is_stored else (),
+        source.has_old_names,
+    )
+
+
+def inputs_of(source: Source, target: Target) -> list[Input]:
+    """Every file of a table that is committed, as a transaction sees it."""
+    if not source.is_stored:
+        return []
+    reader, gone = source.reader, source.uncommitted.retired
+    files = reader.with_deletes([file for file in reader.files() if file.id not in gone])
+    inlined = {file.id: (file, text) for file, text in reader.inlined_files() if file.id not in gone}
+    deleted = deleted_positions(source, [*files, *(file for file, _ in inlined.values())])
+    parted = [file for file in files if file.partition_id is not None]
+    values = reader.partition_values(parted) if parted else {}
+    lows = _lows(source, files, target)
+    return [
+        *(
+            Input(file, _numbers(deleted.get(file.id)), None, values.get(file.id, ()), lows.get(file.id))
+            for file in files
+        ),
+        *(Input(file, _numbers(deleted.get(file.id)), text) for file, text in inlined.values()),
+    ]
+
+
+def _lows(source: Source, files: list[DataFile], target: Target) -> dict[DataFileId, str | None]:
+    if not target.sort:
+        return {}
+    column = find(target.table.columns, [target.sort[0].name]).id
+    found = source.reader.stats(files, [column])
+    return {file: stats[column].min_key for file, stats in found.items() if column in stats}
+
+
+def _numbers(positions: Positions | None) -> tuple[int, ...]:
+    return () if positions is None else tuple(positions.to_pylist())
+
+
+def scan_of(rewrite: Rewrite) -> ScanPlan:
+    """What has to be read for a rewrite: these rows, and nothing else."""
+    files: list[ScanFile] = []
+    rows: list[ScanRows] = []
+    for one in rewrite.inputs:
+        deleted = pa.array(one.deleted, pa.int64()) if one.deleted else None
+        if one.content is None:
+            files.append(ScanFile(one.file, deleted))
+        else:
+            rows.append(ScanRows(one.file, decode(one.content), deleted))
+    target = rewrite.target
+    return ScanPlan(
+        target.table,
+        target.at,
+        tuple(files),
+        tuple(rows),
+        mappings={mapping.id: mapping for mapping in target.mappings},
+        has_old_names=target.has_old_names,
+    )

@@ -1,0 +1,69 @@
+"""Running a rewrite on the local engine: rows stream from the old files into new ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from forklake.commit.output import TableOutput
+from forklake.compact.inputs import scan_of
+from forklake.compact.plan import Rewrite
+from forklake.data.schema import arrow_schema
+from forklake.engine.local import Engine
+from forklake.engine.rewrite import moved_rows
+from forklake.errors import StorageError
+from forklake.model.files import WrittenFile
+from forklake.model.names import is_absolute
+from forklake.model.plain import from_text, to_text
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A rewrite that was run: its files stand in storage, and wait to take the place of the old ones."""
+
+    rewrite: Rewrite
+    files: tuple[WrittenFile, ...] = field(default=())
+
+    @property
+    def paths(self) -> list[str]:
+        """The new files."""
+        return [file.path for file in self.files]
+
+    def to_json(self) -> str:
+        """What was done as text, for whoever commits it."""
+        return to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Rewritten:
+        """Read back what `to_json` wrote."""
+        return from_text(cls, text)
+
+
+def run(rewrite: Rewrite, engine: Engine, written: list[str] | None = None) -> Rewritten:
+    """Write the rows of a rewrite into new files; `written` collects their paths."""
+    if not rewrite.live_rows:
+        return Rewritten(rewrite)
+    target = rewrite.target
+    plan = scan_of(rewrite)
+    rows = moved_rows(engine, plan, target.sort)
+    schema = arrow_schema(target.table.columns, row_ids=True, snapshot_ids=True)
+    output = TableOutput(
+        engine.storage,
+        target.table,
+        target.folder,
+        # What was to become one file does, even if it is somewhat larger than its parts were.
+        replace(target.options, target_file_size=target.options.target_file_size * 3 // 2 + 1),
+        target.partitioning,
+        # They come in order.
+        (),
+        [] if written is None else written,
+    )
+    files = output.write(pa.RecordBatchReader.from_batches(schema, rows))
+    found = sum(file.record_count for file in files)
+    if found != rewrite.live_rows:
+        engine.storage.delete([file.path for file in files], not is_absolute(target.folder))
+        raise StorageError(
+            f"{found} rows were read where {rewrite.live_rows} should be: files are not what was committed"
+        )
+    return Rewritten(rewrite, tuple(files))
