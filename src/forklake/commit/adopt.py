@@ -44,7 +44,6 @@ def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head:
             catalog=head.catalog_id,
             source=merged.source,
             tables=json.dumps(merged.reshaped),
-            since=merged.since,
             at=merged.snapshot,
         )
     session.insert(

@@ -19,8 +19,6 @@ class Merged:
     source: CatalogId
     snapshot: SnapshotId
     """Up to which."""
-    since: SnapshotId
-    """After which it did what may be missing here."""
     reshaped: tuple[TableId, ...] = ()
     """Tables that it altered on the way."""
 

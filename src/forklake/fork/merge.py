@@ -239,9 +239,7 @@ class _Builder:
         if not plan.changes:
             return plan
         reshaped = tuple(sorted(table for table in self._net.reshaped if self._ours.table(table) is not None))
-        merged = Merged(
-            self._ours.head.catalog_id, self._ours.head.snapshot_id, self._relation.since, reshaped
-        )
+        merged = Merged(self._ours.head.catalog_id, self._ours.head.snapshot_id, reshaped)
         return replace(plan, changes=(*plan.changes, *self._more_changes(plan, undone)), merged=merged)
 
     def compared(self, changes: Sequence[Change]) -> list[Change]:

@@ -219,6 +219,22 @@ def test_a_catalog_that_took_over_columns_by_two_ways_can_be_copied(
     assert shown(copy) == shown(late) == shown(early)
 
 
+def test_ids_of_columns_that_were_gone_before_they_came_stay_taken(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    """A file of the first fork knows a column that neither the second nor the parent ever showed."""
+    first, second = lake.fork_many("p", ["f", "g"])
+    first.table("t").add_column("gone", "INT")
+    first.table("t").append(pa.table({"id": range(50, 250), "gone": [1] * 200}))
+    first.table("t").drop_column("gone")
+    second.table("t").append(rows(20, 1))
+    lake.merge("g", into="p")
+    lake.merge("f", into="g")
+    lake.merge("g", into="p")
+    parent.table("t").add_column("fresh", "INT")
+    assert {row["fresh"] for row in parent.table("t").scan().to_pylist()} == {None}
+
+
 @pytest.fixture
 def reads(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
     """How many statements were run outside transactions since this was last asked."""

@@ -30,7 +30,7 @@ SELECT CAST($catalog AS BIGINT), v.column_id, v.begin_snapshot, v.begin_snapshot
        v.column_name, v.column_type, v.initial_default, v.default_value, v.nulls_allowed, v.parent_column,
        v.default_value_type, v.default_value_dialect
   FROM visible_column v
- WHERE v.catalog_id = $source AND v.table_id IN ids($tables) AND v.begin_snapshot > $since AND v.end_snapshot <= $at
+ WHERE v.catalog_id = $source AND v.table_id IN ids($tables) AND v.end_snapshot <= $at
    AND NOT EXISTS (SELECT 1 FROM visible_column o
                     WHERE o.catalog_id = $catalog AND o.table_id = v.table_id AND o.column_id = v.column_id
                       AND o.begin_snapshot = v.begin_snapshot);
