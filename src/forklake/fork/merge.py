@@ -19,7 +19,7 @@ from forklake.commit.settle import AdoptedFiles, TableWrites, ends_of, origin_of
 from forklake.data.summary import summary_of_default
 from forklake.errors import CommitConflict, InvalidArgument, MergeConflict, StoreBusy
 from forklake.fork.knowledge import Events, Relation, Span, events, relation
-from forklake.fork.net import Net, NetFiles, net_changes, same
+from forklake.fork.net import Net, NetFiles, kind_of, net_changes, same
 from forklake.fork.side import Kind, Object, Side
 from forklake.model.changes import Change, Conflict, Verb
 from forklake.model.entities import Origin, Table
@@ -236,8 +236,9 @@ class _Builder:
                 self.draft.adopt_layout(layout.table, *layout.ours)
         writes = tuple(found for files in self._net.files for found in self._writes(files))
         plan = self.draft.plan(writes)
-        if not plan.changes:
+        if not any(kind_of(change) for _, change in self._done.changes):
             return plan
+        # Even if nothing is left of what was done: others have to hear of it by way of the target.
         reshaped = tuple(sorted(table for table in self._net.reshaped if self._ours.table(table) is not None))
         merged = Merged(self._ours.head.catalog_id, self._ours.head.snapshot_id, reshaped)
         return replace(plan, changes=(*plan.changes, *self._more_changes(plan, undone)), merged=merged)
