@@ -1,5 +1,6 @@
 """forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
+from forklake import distributed as distributed
 from forklake.catalog import Catalog
 from forklake.diffing import CatalogDiff, RowDiff, TableDiff
 from forklake.engine.locate import RowPlace
@@ -19,6 +20,7 @@ from forklake.errors import (
     ForklakeError,
     InvalidArgument,
     InvalidData,
+    InvalidManifest,
     InvalidName,
     InvalidPredicate,
     InvalidSchemaChange,
@@ -91,6 +93,7 @@ __all__ = [
     "ForklakeError",
     "InvalidArgument",
     "InvalidData",
+    "InvalidManifest",
     "InvalidName",
     "InvalidPredicate",
     "InvalidSchemaChange",

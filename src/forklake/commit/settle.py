@@ -15,7 +15,7 @@ from forklake.data.storage import Storage
 from forklake.data.summary import summarise, summary_of_default
 from forklake.data.writer import write_deletes
 from forklake.model.entities import Origin, Table
-from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenFile
+from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenDeletes, WrittenFile
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.mapping import Mapping as NameMapping
 from forklake.model.names import is_absolute
@@ -34,17 +34,6 @@ class InlinedRows:
     record_count: int
     stats: tuple[ColumnStats, ...]
     has_row_ids: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NewDeletes:
-    """A delete file that waits to take effect."""
-
-    data_file_id: DataFileId
-    path: str
-    delete_count: int
-    file_size_bytes: int
-    footer_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +60,7 @@ class TableWrites:
     table_id: TableId
     files: tuple[AddedFile, ...] = ()
     inlined: InlinedRows | None = None
-    deletes: tuple[NewDeletes, ...] = ()
+    deletes: tuple[WrittenDeletes, ...] = ()
     inlined_deletes: tuple[tuple[DataFileId, Positions], ...] = ()
     ended: Mapping[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
     mappings: tuple[NameMapping, ...] = ()
@@ -123,7 +112,7 @@ def settle(
     ended: dict[RowKey, Origin] = {}
     for file in staged.retired.values():
         ended |= ends_of(file)
-    deletes: list[NewDeletes] = []
+    deletes: list[WrittenDeletes] = []
     inline: list[tuple[DataFileId, Positions]] = []
     for file, positions in staged.deleted.items():
         place = staged.touched.get(file) or staged.added[file].scanned(None)
@@ -134,9 +123,14 @@ def settle(
         address = storage.address(place.file.path, place.file.path_is_relative)
         path = new_path("delete-")
         size, footer = write_deletes(storage, path, address, all_positions, relative=not is_absolute(path))
-        deletes.append(NewDeletes(file, path, len(all_positions), size, footer))
+        deletes.append(WrittenDeletes(file, path, len(all_positions), size, footer))
         if place.file.deletes is not None:
             ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
+    for file, written in staged.delete_files.items():
+        deletes.append(written)
+        before = staged.touched[file].file.deletes
+        if before is not None:
+            ended[RowKey("delete_file", before.id)] = origin_of(before)
     return TableWrites(
         table.id,
         tuple(_with_defaults(file, table) for file in staged.added.values()),

@@ -51,6 +51,18 @@ class WrittenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenDeletes:
+    """A delete file that stands in storage: all rows that a data file has lost when it takes effect."""
+
+    data_file_id: DataFileId
+    path: str
+    """Relative to the data path of the lake, unless it is absolute."""
+    delete_count: int
+    file_size_bytes: int
+    footer_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class DataFile:
     """A file of a table as one catalog sees it, with the delete file that applies to it."""
 
