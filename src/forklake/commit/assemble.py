@@ -16,7 +16,7 @@ from forklake.errors import InvalidManifest
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Table
 from forklake.model.files import DeleteFile, WrittenDeletes
-from forklake.model.ids import ROW_ID_COLUMN, CatalogId, DataFileId, DeleteFileId, MappingId, TableId
+from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.kernels import pc
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
 from forklake.model.mapping import Mapping as NameMapping
@@ -263,7 +263,7 @@ class _Staging:
                 f'files of table "{self.table.name}" with {moved} rows are moved, and {arrived} rows have '
                 "come in their place: a part is missing, or was counted twice"
             )
-        rewritten = sum(_ids_in(part) for part in added if part.newest_row is None)
+        rewritten = sum(part.row_ids for part in added if part.newest_row is None)
         if rewritten > self.staged.removed:
             raise InvalidManifest(
                 f'{rewritten} rows of table "{self.table.name}" are rewritten, and only '
@@ -281,13 +281,3 @@ class _Staging:
                     self.staged.mappings[mappings[key]] = NameMapping(mappings[key], part.names)
                 mapping_id = mappings[key]
             self.staged.add_file(part.written, mapping_id=mapping_id, newest_row=part.newest_row)
-
-
-def _ids_in(part: FilePart) -> int:
-    """How many rows of a file certainly carry an id."""
-    if part.written.has_row_ids:
-        return part.written.record_count
-    for stats in part.written.stats:
-        if stats.column_id == ROW_ID_COLUMN and stats.null_count is not None:
-            return stats.value_count - stats.null_count
-    return 0

@@ -152,11 +152,12 @@ def settle(
 
 def _with_defaults(file: AddedFile, table: Table) -> AddedFile:
     """A file may be older than a column that begins with it: an index of keys has to know its default too."""
+    filled = [column for column in table.columns if column.initial_default is not None]
+    if not filled:
+        return file
     known = {entry.column_id for entry in file.written.stats}
     missing = [
-        summary_of_default(column, file.written.record_count)
-        for column in table.columns
-        if column.id not in known and column.initial_default is not None
+        summary_of_default(column, file.written.record_count) for column in filled if column.id not in known
     ]
     if not missing:
         return file

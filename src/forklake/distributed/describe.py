@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from forklake.data.existing import By, Existing, Inspection
-from forklake.distributed.work import Keep, Part, Work, check_keep
+from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.errors import InvalidArgument
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.files import WrittenFile
@@ -62,7 +62,7 @@ def describe_files(
 def _part(work: Work, existing: Existing, values: Sequence[str | None] | None) -> FilePart:
     signature = hashlib.sha256(repr(existing.signature).encode()).hexdigest()[:16] if existing.names else ""
     written = _placed(work, existing.written, values)
-    return FilePart(work.table.id, written, None, existing.names, signature)
+    return FilePart(work.table.id, written, ids_in(written), None, existing.names, signature)
 
 
 def _placed(work: Work, written: WrittenFile, values: Sequence[str | None] | None) -> WrittenFile:

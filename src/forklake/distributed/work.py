@@ -17,6 +17,8 @@ from forklake.data import manifests
 from forklake.data.storage import Storage, open_storage
 from forklake.errors import InvalidArgument, ReservationExpired, StorageError
 from forklake.model.distributed import DistributedSnapshot, TableTarget
+from forklake.model.files import WrittenFile
+from forklake.model.ids import ROW_ID_COLUMN
 from forklake.model.manifest import Entry, Manifest
 from forklake.model.names import QualifiedName, check_text, is_absolute
 
@@ -90,6 +92,14 @@ class Work:
         """Remove files of an attempt that failed; those that cannot be removed go with the reservation."""
         with suppress(StorageError):
             self.storage.delete(paths, self.relative)
+
+
+def ids_in(file: WrittenFile) -> int:
+    """How many rows of a file carry an id, as far as it is known."""
+    for stats in file.stats:
+        if stats.column_id == ROW_ID_COLUMN and stats.null_count is not None:
+            return stats.value_count - stats.null_count
+    return 0
 
 
 def check_keep(keep: object) -> None:

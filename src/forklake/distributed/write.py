@@ -11,7 +11,7 @@ from forklake.data.deletes import positions_of
 from forklake.data.intake import ArrowStream, Rows, rows_of
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.data.writer import WriteOptions, write_deletes, write_files
-from forklake.distributed.work import Keep, Part, Work, check_keep
+from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.engine.local import Engine
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.distributed import BaseFile, DistributedSnapshot
@@ -97,7 +97,7 @@ def _write_rows(work: Work, data: Rows, engine: Engine, written: list[str]) -> I
         relative=work.relative,
     ):
         written.append(file.path)
-        yield FilePart(table.id, file, SnapshotId(newest[0]) if newest[0] >= 0 else None)
+        yield FilePart(table.id, file, ids_in(file), SnapshotId(newest[0]) if newest[0] >= 0 else None)
 
 
 def _batches(work: Work, data: Rows, engine: Engine, newest: list[int]) -> pa.RecordBatchReader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, MappingId, SnapshotId
@@ -42,7 +42,7 @@ class WrittenFile:
     record_count: int
     file_size_bytes: int
     footer_size: int
-    stats: tuple[ColumnStats, ...] = ()
+    stats: Sequence[ColumnStats] = ()
     path_is_relative: bool = True
     partition_id: int | None = None
     partition_values: tuple[str | None, ...] = ()

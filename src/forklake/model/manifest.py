@@ -1,7 +1,8 @@
 """What one piece of work does to tables, as lines of JSON with a checksum. Pure.
 
 The first line says whose it is, each other line is one file or one set of rows, and the last line counts and
-sums them up: a text that was cut anywhere, or changed, is told from a whole one.
+sums them up: a text that was cut anywhere, or changed, is told from a whole one. What is known of the columns
+of a file stands in a line of its own, which is read when it is needed: of very many files, that is most.
 """
 
 from __future__ import annotations
@@ -20,12 +21,41 @@ from forklake.model.mapping import MappedName
 _FORMAT = "forklake/manifest/1"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedStats(Sequence[ColumnStats]):
+    """What is known of the columns of a file, as the line of its manifest."""
+
+    line: str
+
+    def __iter__(self) -> Iterator[ColumnStats]:
+        """Column by column."""
+        return (ColumnStats(*entry) for entry in json.loads(self.line)["stats"])
+
+    def __getitem__(self, place: Any) -> Any:
+        """By place."""
+        return tuple(self)[place]
+
+    def __len__(self) -> int:
+        """How many columns."""
+        return len(json.loads(self.line)["stats"])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is known."""
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        """That of the values."""
+        return hash(tuple(self))
+
+
 @dataclass(frozen=True, slots=True)
 class FilePart:
     """A data file that waits to become part of a table."""
 
     table_id: TableId
     written: WrittenFile
+    row_ids: int = 0
+    """How many of its rows carry an id: those take the place of others."""
     newest_row: SnapshotId | None = None
     """If its rows were there before and carry their snapshots: the last of those."""
     names: tuple[MappedName, ...] = ()
@@ -88,6 +118,8 @@ class Manifest:
     """Whether rows were added because none with their keys was there: others must not have added any."""
     path: str | None = field(default=None, compare=False)
     """Where it is kept, if it is a file."""
+    _digest: str | None = field(default=None, init=False, compare=False, repr=False)
+    """What the text that it was read from said."""
 
     @property
     def files(self) -> list[FilePart]:
@@ -112,7 +144,7 @@ class Manifest:
     @property
     def digest(self) -> str:
         """What tells it from all others."""
-        return hashlib.sha256("\n".join(self._body()).encode()).hexdigest()
+        return self._digest or _sum(list(self._body()))
 
     @property
     def piece(self) -> str:
@@ -123,17 +155,17 @@ class Manifest:
     def to_json(self) -> str:
         """All of it as text, for another process."""
         body = list(self._body())
-        end = {"lines": len(body), "sha256": hashlib.sha256("\n".join(body).encode()).hexdigest()}
+        end = {"lines": len(body), "sha256": _sum(body)}
         return "\n".join((*body, _text(end))) + "\n"
 
     @classmethod
     def from_json(cls, text: str, *, path: str | None = None) -> Self:
         """What `to_json` wrote, if it is whole. `path` is where the text comes from."""
         *body, last = text.rstrip("\n").split("\n")
+        digest = _sum(body)
         try:
-            end = json.loads(last)
-            whole = end["lines"] == len(body) and end["sha256"] == _sum(body)
-        except (ValueError, KeyError, TypeError):
+            whole = json.loads(last) == {"lines": len(body), "sha256": digest}
+        except ValueError:
             whole = False
         if not whole:
             raise InvalidManifest(
@@ -145,7 +177,9 @@ class Manifest:
             if head.pop("format") != _FORMAT:
                 raise ValueError("it was written by another version")
             head["tables"] = tuple(head["tables"])
-            return cls(**head, entries=tuple(_entry(json.loads(line)) for line in body[1:]), path=path)
+            read = cls(**head, entries=tuple(_entries(body[1:])), path=path)
+            object.__setattr__(read, "_digest", digest)
+            return read
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise InvalidManifest(f"{path or 'a manifest'} cannot be read: {error!r}") from error
 
@@ -184,6 +218,10 @@ class Manifest:
         )
         for entry in self.entries:
             yield _text(_plain(entry))
+            if isinstance(entry, FilePart):
+                stats = entry.written.stats
+                packed = isinstance(stats, PackedStats)
+                yield stats.line if packed else _text({"stats": [_from_stats(one) for one in stats]})
 
 
 def _sizes(entry: Entry) -> Iterator[tuple[str, int]]:
@@ -217,11 +255,15 @@ def _plain(entry: Entry) -> dict[str, Any]:
             return {"removed": [entry.table_id, entry.data_file_ids, entry.moved]}
 
 
-def _entry(found: Mapping[str, Any]) -> Entry:
-    ((kind, about),) = found.items()
+def _entries(lines: Sequence[str]) -> Iterator[Entry]:
+    following = iter(lines)
+    for line in following:
+        ((kind, about),) = json.loads(line).items()
+        yield _to_file(about, next(following)) if kind == "file" else _entry(kind, about)
+
+
+def _entry(kind: str, about: Sequence[Any]) -> Entry:
     match kind:
-        case "file":
-            return _to_file(about)
         case "deletes":
             return DeleteFilePart(*about)
         case "positions":
@@ -242,31 +284,33 @@ def _from_file(part: FilePart) -> list[Any]:
         written.record_count,
         written.file_size_bytes,
         written.footer_size,
-        [_from_stats(stats) for stats in written.stats],
         written.path_is_relative,
         written.partition_id,
         written.partition_values,
         written.has_row_ids,
+        part.row_ids,
         part.newest_row,
         [astuple(name) for name in part.names],
         part.signature,
     ]
 
 
-def _to_file(about: Sequence[Any]) -> FilePart:
-    table, path, rows, size, footer, stats, relative, partition, values, ids, newest, names, signature = about
+def _to_file(about: Sequence[Any], stats: str) -> FilePart:
+    table, path, rows, size, footer, relative, partition, values, ids, carried, newest, names, signature = (
+        about
+    )
     written = WrittenFile(
         path,
         rows,
         size,
         footer,
-        tuple(ColumnStats(*entry) for entry in stats),
+        PackedStats(stats),
         relative,
         partition,
         tuple(values),
         ids,
     )
-    return FilePart(table, written, newest, tuple(_to_name(name) for name in names), signature)
+    return FilePart(table, written, carried, newest, tuple(_to_name(name) for name in names), signature)
 
 
 def _from_stats(stats: ColumnStats) -> list[Any]:
