@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from forklake.commit.adopt import adopt
-from forklake.commit.attempts import commit_once
+from forklake.commit.attempts import commit_once, snapshot_exists
 from forklake.commit.changes import Pair
 from forklake.commit.conflicts import conflict_error, conflicts
 from forklake.commit.figures import Figures, KnownFigures
@@ -80,6 +80,10 @@ class Claim(Protocol):
         """Take it or raise. The catalog stands at `at`; gives the numbers to use, and what it says."""
         ...
 
+    def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
+        """Whether a commit that was in doubt has gone through, and was this one."""
+        ...
+
 
 class StaleBase(ForklakeError):
     """The catalog has moved on since the state that a change was based on was seen."""
@@ -119,7 +123,7 @@ def publish(
         published = _write(session, plan, base, said, row, numbers, figures)
         return published.head.snapshot_id, published
 
-    published = commit_once(database, write)
+    published = commit_once(database, write, stands=snapshot_exists if claim is None else claim.stands)
     figures.put(base.catalog_id, published.at, published.head.snapshot_id, published.figures)
     return published
 

@@ -161,7 +161,11 @@ class Taking:
         if not taken:
             raise refusal(session, self.ds)
 
-    def committed(self, database: Database) -> SnapshotId | None:
+    def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
+        """Whether this was committed: the number of the snapshot was drawn for all who might try."""
+        return self.committed(reader) == snapshot
+
+    def committed(self, database: Database | Session) -> SnapshotId | None:
         """The snapshot that it became, if exactly this was committed."""
         found = database.rows("reservation", catalog=self.ds.catalog_id, reservation=self.ds.reservation_id)
         return SnapshotId(found[0][5]) if found and found[0][6] == self.digest else None

@@ -6,6 +6,7 @@ it and gives manifests back, as values or as files; `Catalog.commit_distributed`
 
 from forklake.data.schema import ROW_ID_NAME as ROW_ID
 from forklake.data.schema import SNAPSHOT_ID_NAME as SNAPSHOT_ID
+from forklake.distributed.bases import base_files
 from forklake.distributed.describe import describe_files
 from forklake.distributed.work import output_folder, read_manifest
 from forklake.distributed.write import write_part
@@ -23,6 +24,7 @@ __all__ = [
     "PositionsPart",
     "RemovalPart",
     "TableTarget",
+    "base_files",
     "describe_files",
     "output_folder",
     "read_manifest",
