@@ -1,4 +1,4 @@
-"""A distributed snapshot whose files are in a bucket: the descriptor says where, the worker brings the key."""
+"""A distributed snapshot with files in a bucket: the descriptor says where, the worker brings the key."""
 
 from __future__ import annotations
 
