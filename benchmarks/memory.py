@@ -61,7 +61,7 @@ def _batches(size: int) -> Iterator[pa.RecordBatch]:
         start += _BATCH_ROWS
 
 
-def _peak() -> int:
+def peak_memory() -> int:
     """The most memory this process ever had: `ru_maxrss` would count that of its parent before `exec`."""
     status = Path("/proc/self/status")
     if status.exists():
@@ -79,17 +79,17 @@ def _run(title: str, folder: Path, size: int) -> dict[str, object]:
             f"sqlite:///{folder}/memory.db", data_path=folder / "memory", create=True
         ) as lake:
             target = lake.create_catalog("bench").create_table("t", SCHEMA)
-            before, began = _peak(), time.perf_counter()
+            before, began = peak_memory(), time.perf_counter()
             target.append(reader)
-            took, peak = time.perf_counter() - began, _peak()
+            took, peak = time.perf_counter() - began, peak_memory()
             files = [str(folder / "memory" / file.path) for file in target.scan().plan().files]
     else:
         files = [str(folder / "memory.parquet")]
-        before, began = _peak(), time.perf_counter()
+        before, began = peak_memory(), time.perf_counter()
         with pq.ParquetWriter(files[0], SCHEMA, compression="zstd", compression_level=3) as writer:
             for batch in reader:
                 writer.write_batch(batch, options.parquet_row_group_size)
-        took, peak = time.perf_counter() - began, _peak()
+        took, peak = time.perf_counter() - began, peak_memory()
     rows, total = 0, 0
     for file in files:
         read = pq.ParquetFile(file)

@@ -1,5 +1,6 @@
 """forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
+from forklake import distributed as distributed
 from forklake.catalog import Catalog
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
@@ -22,6 +23,7 @@ from forklake.errors import (
     ForklakeError,
     InvalidArgument,
     InvalidData,
+    InvalidManifest,
     InvalidName,
     InvalidPredicate,
     InvalidSchemaChange,
@@ -97,6 +99,7 @@ __all__ = [
     "ForklakeError",
     "InvalidArgument",
     "InvalidData",
+    "InvalidManifest",
     "InvalidName",
     "InvalidPredicate",
     "InvalidSchemaChange",

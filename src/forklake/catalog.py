@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from forklake.commit.draft import Draft
 from forklake.commit.output import settle_rows
-from forklake.commit.publish import Published, publish
+from forklake.commit.publish import Claim, Published, publish
 from forklake.diffing import CatalogDiff, catalog_diff
+from forklake.distributing import Coordinator, DistributedVerbs
 from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.fork.copy import materialize
 from forklake.fork.knowledge import events
@@ -16,7 +17,7 @@ from forklake.fork.merge import Merging
 from forklake.fork.net import own_events
 from forklake.fork.side import Side
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
-from forklake.model.ids import CatalogId
+from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.snapshots import Author, Head, Snapshot
 from forklake.scope import Ids
@@ -33,7 +34,7 @@ ATTEMPTS = 1000
 T = TypeVar("T")
 
 
-class Catalog(CatalogVerbs):
+class Catalog(DistributedVerbs, CatalogVerbs):
     """A catalog of a lake. Every change is one snapshot of its own; `transaction` puts many into one."""
 
     def __init__(
@@ -199,7 +200,9 @@ class Catalog(CatalogVerbs):
             raise InvalidArgument(
                 f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change'
             )
-        head = self._head()
+        return self._draft_of(self._head())
+
+    def _draft_of(self, head: Head) -> Draft:
         state = self._states.get(head)
         # The structure may have been read at an earlier snapshot; the transaction's base is the present one.
         return Draft(state if state.head == head else state.after(head, ()))
@@ -209,7 +212,18 @@ class Catalog(CatalogVerbs):
         if not draft.may_stand:
             self._workbench.discard(draft.written)
 
-    def _publish(self, draft: Draft, author: Author, *, rebase: bool = True) -> Published | None:
+    def _coordinator(self) -> Coordinator:
+        def draft_at(snapshot: SnapshotId) -> Draft:
+            return self._draft_of(head_at(self._database, self._head(), snapshot))
+
+        def publish(draft: Draft, author: Author, claim: Claim) -> Published | None:
+            return self._publish(draft, author, claim=claim)
+
+        return Coordinator(self._database, self._workbench, draft_at, publish)
+
+    def _publish(
+        self, draft: Draft, author: Author, *, rebase: bool = True, claim: Claim | None = None
+    ) -> Published | None:
         workbench = self._workbench
         rows = settle_rows(draft, workbench.storage, workbench.options) if draft.staged_rows() else ()
         plan = draft.plan(rows)
@@ -220,7 +234,13 @@ class Catalog(CatalogVerbs):
         draft.may_stand = True
         try:
             published = publish(
-                self._database, plan, draft.head, author, rebase=rebase, figures=workbench.figures
+                self._database,
+                plan,
+                draft.head,
+                author,
+                rebase=rebase,
+                figures=workbench.figures,
+                claim=claim,
             )
         except ForklakeError as error:
             draft.may_stand = isinstance(error, StoreError)

@@ -31,7 +31,10 @@ ForklakeError
 ├── TransactionClosed           a transaction used after its end
 ├── CommitConflict              somebody else changed the same thing first
 │   └── MergeConflict
-├── ReservationError            (abstract) ReservationExpired, ReservationConsumed
+├── ReservationError            (abstract) a distributed snapshot cannot be committed
+│   ├── ReservationExpired          its time ran out
+│   ├── ReservationConsumed         it was committed or cancelled before
+│   └── InvalidManifest             a manifest is torn, foreign, or does not fit
 └── MissingDependency           an optional package is not installed
 """
 
@@ -227,6 +230,15 @@ class ReservationExpired(ReservationError):
 
 class ReservationConsumed(ReservationError):
     """The reservation was committed or cancelled before."""
+
+    def __init__(self, message: str, snapshot_id: int | None = None) -> None:
+        """Keep the snapshot that it became, if it was committed."""
+        super().__init__(message)
+        self.snapshot_id = snapshot_id
+
+
+class InvalidManifest(ReservationError):
+    """A manifest is torn, belongs to another reservation, or names what cannot be."""
 
 
 class MissingDependency(ForklakeError):

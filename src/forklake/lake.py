@@ -16,6 +16,7 @@ from forklake.commit.catalogs import (
     drop_expired,
     rename_catalog,
 )
+from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.errors import CatalogNotFound, InvalidArgument, InvalidUrl, MetadataExists
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
@@ -158,6 +159,10 @@ class Lake:
     def drop_expired(self) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
         return drop_expired(self._database, author_of(None, None, None))
+
+    def expire_reservations(self) -> list[Swept]:
+        """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
+        return sweep(self._database, self._workbench.storage, utc_now())
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return Catalog(self._database, self._states, catalog_id, name, self._workbench)

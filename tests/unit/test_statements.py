@@ -65,9 +65,10 @@ LAKE_WIDE_READS = {
     "footprints_in_spans",
     "positions_in_spans",
     "origins_of_files",
+    "unswept_reservations",
 }
 LAKE_WIDE_WRITES = {"allocate", "add_snapshot", "remove_setting", "share_lineages", "hold_lineages"}
-LAKE_WIDE_WRITES |= {"lock_heads", "lock_expired", "close_heads", "end_catalogs"}
+LAKE_WIDE_WRITES |= {"lock_heads", "lock_expired", "close_heads", "end_catalogs", "expire_reservations"}
 
 # What belongs to something that has a view: it may be read of the catalog that the view, or a lineage, names.
 PARTS = {

@@ -13,7 +13,21 @@ from forklake.store.backend import PAUSES, Database, Interrupted, Session
 T = TypeVar("T")
 
 
-def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId, T]]) -> T:
+Stands = Callable[[Database | Session, SnapshotId], bool]
+"""Whether a commit that was in doubt has gone through."""
+
+
+def snapshot_exists(reader: Database | Session, snapshot: SnapshotId) -> bool:
+    """Whether a snapshot is there. Its number was drawn for one commit, so nobody else has made it."""
+    return bool(reader.rows("snapshot_exists", at=snapshot))
+
+
+def commit_once(
+    database: Database,
+    write: Callable[[Session], tuple[SnapshotId, T]],
+    *,
+    stands: Stands = snapshot_exists,
+) -> T:
     """Write one snapshot and commit it, again if the database gave up, and never twice.
 
     `write` first takes the lock that orders its commit. A connection that breaks during COMMIT leaves in
@@ -25,7 +39,9 @@ def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId,
         try:
             with database.transaction() as session:
                 written = write(session)
-                if doubtful is not None and session.rows("snapshot_exists", at=doubtful[0]):
+                # A number that could be used again shows that the doubtful attempt left nothing.
+                again = doubtful is not None and doubtful[0] == written[0]
+                if doubtful is not None and not again and stands(session, doubtful[0]):
                     return doubtful[1]
                 doubtful = written
                 session.commit()
@@ -33,13 +49,13 @@ def commit_once(database: Database, write: Callable[[Session], tuple[SnapshotId,
         except Interrupted:
             if pause is not None:
                 time.sleep(pause)
-            elif doubtful is not None and database.rows("snapshot_exists", at=doubtful[0]):
+            elif doubtful is not None and stands(database, doubtful[0]):
                 return doubtful[1]
             else:
                 raise
         except ForklakeError:
             # What stands in the way may be our own commit.
-            if doubtful is not None and database.rows("snapshot_exists", at=doubtful[0]):
+            if doubtful is not None and stands(database, doubtful[0]):
                 return doubtful[1]
             raise
     raise AssertionError("the last attempt returns or raises")

@@ -50,8 +50,8 @@ class Bounds:
         known = self
         if not known.contains_null and stats.null_count != 0:
             known = replace(known, contains_null=True)
-        if stats.min_key is not None:
-            known = replace(known, contains_nan=self._may_be_nan(stats))
+        if stats.min_key is not None and self.contains_nan != (nan := self._may_be_nan(stats)):
+            known = replace(known, contains_nan=nan)
         if stats.min_key is not None and (known.min_key is None or stats.min_key < known.min_key):
             known = replace(known, min_key=stats.min_key, min_value=stats.min_value)
         if stats.max_key is not None and (known.max_key is None or stats.max_key > known.max_key):
@@ -152,7 +152,7 @@ def widened(bounds: dict[ColumnId, Bounds], stats: Iterable[ColumnStats]) -> dic
     for entry in stats:
         old = wider.get(entry.column_id) or bounds.get(entry.column_id)
         new = (old or Bounds()).with_stats(entry)
-        if new != old:
+        if new is not old:
             wider[entry.column_id] = new
     return wider
 

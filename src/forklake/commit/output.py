@@ -17,7 +17,7 @@ from forklake.errors import InvalidArgument
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.layout import Partitioning, SortKey
-from forklake.model.names import is_absolute
+from forklake.model.names import is_absolute, own_folder
 from forklake.model.options import Options
 from forklake.model.snapshots import Head
 
@@ -83,6 +83,7 @@ def output_for(
         draft.partitioning(table),
         () if order is None else order.keys,
         written,
+        draft.prefix or uuid4().hex,
     )
 
 
@@ -106,9 +107,7 @@ def check_tag(key: str) -> None:
 
 def folder_of(head: Head, table: Table) -> str:
     """Where new files go: always below the catalog's own folder, also for a table that it inherited."""
-    if table.path.startswith(head.data_path):
-        return table.path
-    return head.data_path + "/".join(table.path.split("/")[-3:])
+    return own_folder(head.data_path, table.path)
 
 
 def settle_rows(draft: Draft, storage: Storage, lake: Options) -> tuple[TableWrites, ...]:

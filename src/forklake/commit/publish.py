@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Protocol
 
 from forklake.commit.adopt import adopt
-from forklake.commit.attempts import commit_once
+from forklake.commit.attempts import commit_once, snapshot_exists
 from forklake.commit.changes import Pair
 from forklake.commit.conflicts import MERGE_RULES, RULES, conflict_error, conflicts
 from forklake.commit.figures import Figures, KnownFigures
@@ -72,6 +73,18 @@ class _Writes:
         self.added.setdefault((table, columns), []).append(row)
 
 
+class Claim(Protocol):
+    """What a commit may have to take hold of, in the same database transaction."""
+
+    def take(self, session: Session, at: SnapshotId, numbers: Allocation) -> tuple[Allocation, Author]:
+        """Take it or raise. The catalog stands at `at`; gives the numbers to use, and what it says."""
+        ...
+
+    def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
+        """Whether a commit that was in doubt has gone through, and was this one."""
+        ...
+
+
 class StaleBase(ForklakeError):
     """The catalog has moved on since the state that a change was based on was seen."""
 
@@ -84,6 +97,7 @@ def publish(
     *,
     figures: KnownFigures,
     rebase: bool = True,
+    claim: Claim | None = None,
 ) -> Published:
     """Commit a plan on top of the catalog's head, or raise `CommitConflict` and write nothing.
 
@@ -102,10 +116,14 @@ def publish(
             raise StaleBase(f"the catalog has moved on since snapshot {base.snapshot_id}")
         if locked is None:
             raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
-        published = _write(session, plan, base, author, *locked, figures)
+        row, numbers = locked
+        said = author
+        if claim is not None:
+            numbers, said = claim.take(session, SnapshotId(row[0]), numbers)
+        published = _write(session, plan, base, said, row, numbers, figures)
         return published.head.snapshot_id, published
 
-    published = commit_once(database, write)
+    published = commit_once(database, write, stands=snapshot_exists if claim is None else claim.stands)
     figures.put(base.catalog_id, published.at, published.head.snapshot_id, published.figures)
     return published
 

@@ -27,6 +27,8 @@ class RowDraft:
         self.head = state.head if head is None else head
         self.written: list[str] = []
         """Files that were written for this draft, relative to the data path of the lake."""
+        self.prefix: str | None = None
+        """What the names of files that the commit writes begin with; None for a name of their own."""
         self.may_stand = False
         """Whether it was, or may have been, committed: then its files are needed."""
         self._rows: dict[int, StagedRows] = {}

@@ -15,7 +15,7 @@ from forklake.data.storage import Storage
 from forklake.data.summary import summarise, summary_of_default
 from forklake.data.writer import write_deletes
 from forklake.model.entities import Origin, Table
-from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenFile
+from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenDeletes, WrittenFile
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.mapping import Mapping as NameMapping
 from forklake.model.names import is_absolute
@@ -34,19 +34,6 @@ class InlinedRows:
     record_count: int
     stats: tuple[ColumnStats, ...]
     has_row_ids: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NewDeletes:
-    """A delete file that waits to take effect."""
-
-    data_file_id: DataFileId
-    path: str
-    delete_count: int
-    file_size_bytes: int
-    footer_size: int
-    is_past: bool = False
-    """Whether the data file goes at the same time: then only the change feed needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +60,7 @@ class TableWrites:
     table_id: TableId
     files: tuple[AddedFile, ...] = ()
     inlined: InlinedRows | None = None
-    deletes: tuple[NewDeletes, ...] = ()
+    deletes: tuple[WrittenDeletes, ...] = ()
     inlined_deletes: tuple[tuple[DataFileId, Positions], ...] = ()
     ended: Mapping[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
     mappings: tuple[NameMapping, ...] = ()
@@ -126,7 +113,7 @@ def settle(
     ended: dict[RowKey, Origin] = {}
     for file in staged.retired.values():
         ended |= ends_of(file)
-    deletes: list[NewDeletes] = []
+    deletes: list[WrittenDeletes] = []
     inline: list[tuple[DataFileId, Positions]] = []
     for file, positions in staged.deleted.items():
         place = staged.touched.get(file) or staged.added[file].scanned(None)
@@ -137,10 +124,14 @@ def settle(
         address = storage.address(place.file.path, place.file.path_is_relative)
         path = new_path("delete-")
         size, footer = write_deletes(storage, path, address, all_positions, relative=not is_absolute(path))
-        is_past = file in staged.moved
-        deletes.append(NewDeletes(file, path, len(all_positions), size, footer, is_past))
+        deletes.append(WrittenDeletes(file, path, len(all_positions), size, footer))
         if place.file.deletes is not None:
             ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
+    for file, written in staged.delete_files.items():
+        deletes.append(written)
+        before = staged.touched[file].file.deletes
+        if before is not None:
+            ended[RowKey("delete_file", before.id)] = origin_of(before)
     return TableWrites(
         table.id,
         tuple(_with_defaults(file, table) for file in staged.added.values()),
@@ -162,11 +153,12 @@ def settle(
 
 def _with_defaults(file: AddedFile, table: Table) -> AddedFile:
     """A file may be older than a column that begins with it: an index of keys has to know its default too."""
+    filled = [column for column in table.columns if column.initial_default is not None]
+    if not filled:
+        return file
     known = {entry.column_id for entry in file.written.stats}
     missing = [
-        summary_of_default(column, file.written.record_count)
-        for column in table.columns
-        if column.id not in known and column.initial_default is not None
+        summary_of_default(column, file.written.record_count) for column in filled if column.id not in known
     ]
     if not missing:
         return file

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from forklake.model.files import DataFile, WrittenFile
+from forklake.model.files import DataFile, WrittenDeletes, WrittenFile
 from forklake.model.ids import CatalogId, DataFileId, MappingId, SnapshotId
 from forklake.model.kernels import pc
 from forklake.model.mapping import Mapping as NameMapping
@@ -58,6 +58,8 @@ class StagedRows:
     """Small writes, by field id; the commit decides whether they become a file."""
     deleted: dict[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
     """By file of the base, or that was added here."""
+    delete_files: dict[DataFileId, WrittenDeletes] = field(default_factory=dict[DataFileId, WrittenDeletes])
+    """By file of the base: those that were written elsewhere, and name all rows that are gone."""
     touched: dict[DataFileId, ScanFile | ScanRows] = field(
         default_factory=dict[DataFileId, "ScanFile | ScanRows"]
     )
@@ -115,6 +117,16 @@ class StagedRows:
             self.removed += len(positions) if file >= 0 else 0
         return sum(len(positions) for _, positions in found.values())
 
+    def adopt_deletes(self, place: ScanFile, written: WrittenDeletes) -> None:
+        """Let a delete file take effect that somebody else has written for a file of the base."""
+        kept = place.file.record_count - written.delete_count
+        self.removed += place.live_rows - kept
+        if kept:
+            self.delete_files[place.file.id] = written
+            self.touched[place.file.id] = place
+        else:
+            self._retire(place)
+
     def retire(self, place: ScanFile | ScanRows, *, moved: bool = False) -> None:
         """Take a whole file away; `moved` if its rows live on elsewhere."""
         if place.file.id == BUFFER:
@@ -152,7 +164,8 @@ class StagedRows:
     @property
     def is_empty(self) -> bool:
         """Whether everything was undone."""
-        return not (self.added or self.buffer is not None or self.deleted or self.retired)
+        added = self.added or self.buffer is not None
+        return not (added or self.deleted or self.delete_files or self.retired)
 
     def seen(self) -> Uncommitted:
         """The changes as a scan inside the transaction sees them."""

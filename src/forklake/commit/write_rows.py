@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +11,26 @@ from forklake.commit.settle import InlinedRows, TableWrites
 from forklake.commit.staged import AddedFile
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
 from forklake.model.files import ColumnStats
-from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import is_absolute
 from forklake.model.snapshots import Head
 from forklake.store.backend import Allocation, Row, Session
-from forklake.store.files import stats_row
+from forklake.store.files import STATS_COLUMNS, stats_row
 
 Renumber = Callable[[int], int]
 
-_STATS = tuple(stats_row(ColumnStats(ColumnId(0), 0, 0)))
+_STATS = ("catalog_id", "table_id", "data_file_id", *STATS_COLUMNS)
+_NAMES = (
+    "catalog_id",
+    "mapping_id",
+    "column_id",
+    "source_name",
+    "target_field_id",
+    "parent_column",
+    "is_partition",
+)
+_AT_ONCE = 20_000
+"""How many rows wait at most, so that a commit of very many files takes no more memory than others."""
 
 
 def file_ids_needed(writes: Sequence[TableWrites]) -> int:
@@ -65,32 +76,60 @@ def write_rows(
     """Add files, deletes and inlined rows, and count them. `at` is the snapshot that the commit follows."""
     known = read_figures(session, head, at, writes, spaces, remembered)
     free = iter(numbers.file_ids)
-    tables = [_TableRows(table, known[table.table_id], head, free, ids) for table in writes]
-    sets: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+    sets = _Sets(session)
+    tables = [_TableRows(table, known[table.table_id], head, free, ids, sets) for table in writes]
     for table in tables:
         table.collect()
-        for name, found in table.rows.items():
-            sets.setdefault((name, tuple(found[0])), []).extend(tuple(row.values()) for row in found)
-    for (name, columns), rows in sets.items():
-        session.insert(name, columns, rows)
+    sets.send()
     write_figures(session, head, [(table.table_id, table.before, table.figures) for table in tables])
     return {TableId(table.table_id): table.figures for table in tables}
+
+
+class _Sets:
+    """Rows that wait to be stored, of all tables together; very many are sent in between."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._rows: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+        self._waiting = 0
+
+    def add(self, table: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
+        """Take rows of one kind."""
+        self._rows.setdefault((table, columns), []).extend(rows)
+        self._waiting += len(rows)
+        if self._waiting >= _AT_ONCE:
+            self.send()
+
+    def send(self) -> None:
+        """Store what waits."""
+        waiting, self._rows, self._waiting = self._rows, {}, 0
+        for (table, columns), rows in waiting.items():
+            self._session.insert(table, columns, rows)
 
 
 class _TableRows:
     """What is to be stored for one table, with the numbers that the commit was given."""
 
     def __init__(
-        self, writes: TableWrites, figures: Figures, head: Head, free: Iterator[int], ids: Renumber
+        self,
+        writes: TableWrites,
+        figures: Figures,
+        head: Head,
+        free: Iterator[int],
+        ids: Renumber,
+        sets: _Sets,
     ) -> None:
-        self.rows: dict[str, list[dict[str, Any]]] = {}
-        self.stats: list[ColumnStats] = []
         self.before = self.figures = figures
         self.table_id = ids(writes.table_id)
+        self._bounds = dict(figures.bounds)
+        self._next_row_id = figures.next_row_id
+        self._records = self._bytes = 0
+        """How many more there are."""
         self._writes = writes
         self._head = head
         self._free = free
         self._ids = ids
+        self._sets = sets
         self._given: dict[int, int] = {}
         """What provisional ids of files and mappings became."""
 
@@ -103,35 +142,41 @@ class _TableRows:
             self._add_inlined(self._writes.inlined)
         self._add_deletes()
         adopted = self._writes.adopted
-        self.stats += (*adopted.stats, *adopted.defaults)
-        self._count(rows=adopted.rows, size=adopted.file_size_bytes)
-        self._count(rows=-self._writes.removed, size=-self._writes.removed_bytes)
-        bounds = {**self.before.bounds, **widened(self.before.bounds, self.stats)}
-        self.figures = replace(self.figures, bounds=bounds, is_stored=True)
+        self._widen((*adopted.stats, *adopted.defaults))
+        self._records += adopted.rows - self._writes.removed
+        self._bytes += adopted.file_size_bytes - self._writes.removed_bytes
+        ids = self._next_row_id - self.before.next_row_id
+        counted = self.before.plus(rows=self._records, ids=ids, size=self._bytes)
+        self.figures = replace(counted, bounds=self._bounds, is_stored=True)
 
     def _add(self, table: str, row: Mapping[str, Any]) -> None:
-        values = {"catalog_id": self._head.catalog_id, "table_id": self.table_id, **row}
-        self.rows.setdefault(table, []).append(values)
+        values = (self._head.catalog_id, self.table_id, *row.values())
+        self._sets.add(table, ("catalog_id", "table_id", *row), [values])
 
-    def _count(self, *, rows: int = 0, ids: int = 0, size: int = 0) -> None:
-        self.figures = self.figures.plus(rows=rows, ids=ids, size=size)
+    def _widen(self, stats: Iterable[ColumnStats]) -> None:
+        self._bounds |= widened(self._bounds, stats)
 
     def _add_mappings(self) -> None:
         for mapping in self._writes.mappings:
             number = self._given[mapping.id] = next(self._free)
             about = {"mapping_id": number, "type": mapping.kind, "begin_snapshot": self._head.snapshot_id}
             self._add("ducklake_column_mapping", about)
-            for place, name in enumerate(mapping.names):
-                row = {
-                    "catalog_id": self._head.catalog_id,
-                    "mapping_id": number,
-                    "column_id": place,
-                    "source_name": name.source_name,
-                    "target_field_id": name.column_id,
-                    "parent_column": name.parent,
-                    "is_partition": name.is_partition,
-                }
-                self.rows.setdefault("ducklake_name_mapping", []).append(row)
+            self._sets.add(
+                "ducklake_name_mapping",
+                _NAMES,
+                [
+                    (
+                        self._head.catalog_id,
+                        number,
+                        place,
+                        name.source_name,
+                        name.column_id,
+                        name.parent,
+                        name.is_partition,
+                    )
+                    for place, name in enumerate(mapping.names)
+                ],
+            )
 
     def _add_file(self, file: AddedFile) -> None:
         written = file.written
@@ -149,15 +194,19 @@ class _TableRows:
             mapping_id=None if file.mapping_id is None else self._given[file.mapping_id],
             partial_max=file.newest_row,
         )
-        for entry in written.stats:
-            row = {"data_file_id": number, **dict(zip(_STATS, stats_row(entry).values(), strict=True))}
-            self._add("ducklake_file_column_stats", row)
+        catalog, table = self._head.catalog_id, self.table_id
+        stats = tuple(written.stats)
+        self._sets.add(
+            "ducklake_file_column_stats",
+            _STATS,
+            [(catalog, table, number, *stats_row(entry)) for entry in stats],
+        )
         for place, value in enumerate(written.partition_values):
             row = {"data_file_id": number, "partition_key_index": place, "partition_value": value}
             self._add("ducklake_file_partition_value", row)
-        self.stats += written.stats
-        moved = file.newest_row is not None
-        self._count(rows=0 if moved else written.record_count, size=written.file_size_bytes)
+        self._widen(stats)
+        self._records += 0 if file.newest_row is not None else written.record_count
+        self._bytes += written.file_size_bytes
 
     def _add_inlined(self, inlined: InlinedRows) -> None:
         number = next(self._free)
@@ -175,19 +224,19 @@ class _TableRows:
             partial_max=None,
         )
         self._add("ducklake_inlined_file", {"data_file_id": number, "content": inlined.content})
-        self.stats += inlined.stats
-        self._count(rows=inlined.record_count)
+        self._widen(inlined.stats)
+        self._records += inlined.record_count
 
     def _add_data_file(self, number: int, record_count: int, *, has_row_ids: bool, **about: Any) -> None:
         row = {
             "data_file_id": number,
             "begin_snapshot": self._head.snapshot_id,
             "record_count": record_count,
-            "row_id_start": None if has_row_ids else self.figures.next_row_id,
+            "row_id_start": None if has_row_ids else self._next_row_id,
             **about,
         }
         self._add("ducklake_data_file", row)
-        self._count(ids=0 if has_row_ids else record_count)
+        self._next_row_id += 0 if has_row_ids else record_count
 
     def _add_deletes(self) -> None:
         snapshot = self._head.snapshot_id
@@ -195,7 +244,8 @@ class _TableRows:
             row = {
                 "delete_file_id": next(self._free),
                 "begin_snapshot": snapshot,
-                "end_snapshot": snapshot if deletes.is_past else None,
+                # Where the data file goes at the same time, only the change feed needs it.
+                "end_snapshot": snapshot if deletes.data_file_id in self._writes.moved else None,
                 "data_file_id": self._data_file(deletes.data_file_id, deletes.delete_count),
                 "path": deletes.path,
                 "path_is_relative": not is_absolute(deletes.path),
@@ -214,5 +264,5 @@ class _TableRows:
     def _data_file(self, file: int, deleted: int) -> int:
         """The number of a file that lost rows; those of a file that this commit adds do not count at all."""
         if file in self._given:
-            self._count(rows=-deleted)
+            self._records -= deleted
         return self._given.get(file, file)

@@ -106,7 +106,11 @@ def is_plain(path: str) -> bool:
 
 def is_storable(text: str) -> bool:
     """Whether every file system and metadata database can keep this text."""
-    return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
 def _parsed(query: str) -> dict[str, str]:

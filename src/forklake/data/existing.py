@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from forklake.data.conform import id_of
 from forklake.data.defaults import initial_of
-from forklake.data.footer import Seen, footer_stats
+from forklake.data.footer import ROW_ID, Seen, footer_stats
 from forklake.data.hive import hive_values, value_of
 from forklake.data.leaves import Fit, fit_of, shown
 from forklake.data.look import Doubt, Step, first_problem
@@ -56,6 +56,8 @@ class Inspection:
     mapping: By
     allow_missing: bool = False
     ignore_extra: bool = False
+    row_ids: bool = False
+    """Whether rows carry ids that count here."""
 
     def inspect(self, path: str, relative: bool) -> Existing:
         """Match one file with the table, or say why it does not fit."""
@@ -90,7 +92,8 @@ class _Match:
         places = dict(_first_leaves(self.schema))
         hive = {} if self.inspection.mapping == "field_id" else hive_values(path)
         found = self._top(hive)
-        self._refuse_extra(set(found.values()))
+        row_id = self._row_id() if self.inspection.row_ids else None
+        self._refuse_extra({*found.values(), *(() if row_id is None else (row_id,))})
         is_plain = self._is_plain()
         if not is_plain:
             self._check_names(found.values())
@@ -110,6 +113,10 @@ class _Match:
         if problem is not None:
             raise InvalidData(f"{self.address}: {problem}")
         written = WrittenFile(path, self.metadata.num_rows, size, footer, stats, relative)
+        if row_id is not None:
+            carried = footer_stats(self.metadata, (ROW_ID,), leaves={ROW_ID.id: places[row_id]})
+            has_row_ids = carried[0].null_count == 0
+            written = replace(written, stats=(*stats, *carried), has_row_ids=has_row_ids)
         return Existing(written, () if is_plain else tuple(self.names), self._signature())
 
     def _is_plain(self) -> bool:
@@ -118,9 +125,20 @@ class _Match:
             return False
         nested = any(column.children for column in self.inspection.columns)
         # A file that was ours once may carry ids of rows, which are others here.
-        carries = any(id_of(field) in (ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN) for field in self.schema)
+        known = () if self.inspection.row_ids else (ROW_ID_COLUMN,)
+        carries = any(id_of(field) in (*known, SNAPSHOT_ID_COLUMN) for field in self.schema)
         unread = any(pa.types.is_null(field.type) for field in self.schema)
         return not (nested or carries or unread)
+
+    def _row_id(self) -> int:
+        """Where the ids of rows are in the file."""
+        for at, given in enumerate(self.schema):
+            if id_of(given) == ROW_ID_COLUMN and given.type == pa.int64() and self._is_plain():
+                return at
+        raise InvalidData(
+            f"{self.address} has no column of row ids that could be read: they are BIGINT with the field id "
+            f"{ROW_ID_COLUMN}, in files whose columns are not nested and have field ids"
+        )
 
     def _signature(self) -> Signature:
         leaves = (self.metadata.schema.column(at) for at in range(self.metadata.num_columns))

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forklake.data.physical import Bound, reader_of
-from forklake.data.schema import FIELD_ID
+from forklake.data.schema import FIELD_ID, ROW_ID_NAME
 from forklake.model.entities import Column
 from forklake.model.files import ColumnStats
-from forklake.model.ids import ColumnId
+from forklake.model.ids import ROW_ID_COLUMN, ColumnId
 from forklake.model.keys import HIGHEST, LOWEST, bounds, has_nan
 from forklake.model.texts import as_value, kept_text
 from forklake.model.types import DataType, Scalar
@@ -21,6 +21,8 @@ from forklake.model.types import DataType, Scalar
 # Writers that keep the bounds of texts whole or leave them out. Others may cut them, and Arrow does not tell.
 _WHOLE_BOUNDS = ("parquet-cpp-arrow", "parquet-mr", "DuckDB")
 _NO_TEXT = (Scalar("json"), Scalar("geometry"))
+ROW_ID = Column(ROW_ID_COLUMN, ROW_ID_NAME, "int64")
+"""The ids that rows carry have bounds like any column: so a row is found by its id."""
 
 
 @dataclass(frozen=True, slots=True)

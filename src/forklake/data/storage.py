@@ -114,14 +114,19 @@ class Storage:
         with self._translated("looking at", address, inner):
             return replace(place.info(inner), path=path)
 
-    def files(self, folder: str = "") -> Generator[StoredFile]:
-        """Every file below the data path, or in one folder there; paths are relative to the data path."""
-        address = self.address(folder.rstrip("/")) if folder.rstrip("/") else self.data_path
+    def files(self, folder: str = "", relative: bool = True) -> Generator[StoredFile]:
+        """Every file below the data path, or in one folder there; paths are relative to the data path.
+
+        With `relative=False`, every file in any folder, and paths are addresses.
+        """
+        inside = folder.rstrip("/")
+        address = self.address(inside, relative) if inside else self.data_path
         place, inner = self._placed(address)
-        root = len(self._placed(self.data_path)[1])
+        root = len(self._placed(self.data_path)[1]) if relative else 0
+        scheme = "" if relative else address.removesuffix(inner)
         with self._translated("listing", address, inner):
             for found in place.files(inner):
-                yield replace(found, path=found.path[root:])
+                yield replace(found, path=scheme + found.path[root:])
 
     def delete(self, paths: Iterable[str], relative: bool = True) -> None:
         """Delete files. One that is gone already is fine; one that cannot be deleted stops no other."""

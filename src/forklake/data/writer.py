@@ -13,21 +13,19 @@ import pyarrow.parquet as pq
 
 from forklake.data.encoding import DELETE_FILE, Encodings, encodings
 from forklake.data.fit import flattened
-from forklake.data.footer import Seen, footer_stats
+from forklake.data.footer import ROW_ID, Seen, footer_stats
 from forklake.data.partition import Values, folder_of, split
 from forklake.data.schema import FIELD_ID, ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.columns import find
 from forklake.model.entities import Column
 from forklake.model.files import WrittenFile
-from forklake.model.ids import FILE_PATH_COLUMN, POSITION_COLUMN, ROW_ID_COLUMN, ColumnId
+from forklake.model.ids import FILE_PATH_COLUMN, POSITION_COLUMN, ColumnId
 from forklake.model.kernels import pc
 from forklake.model.layout import Partitioning, SortKey
 
 Columns = tuple[Column, ...]
 
-_ROW_ID = Column(ROW_ID_COLUMN, ROW_ID_NAME, "int64")
-"""The ids that rows carry have bounds like any column: so a row is found by its id."""
 _SIZES = ("target_file_size", "row_group_rows", "row_group_bytes", "page_rows", "page_bytes", "buffer_bytes")
 _OPEN_FILES = 64
 """How many partitions are written at once: an upload to a bucket keeps some megabytes in memory."""
@@ -326,7 +324,7 @@ class _File:
     def _described(self) -> WrittenFile:
         (metadata,) = self._footer
         writing = self._writing
-        columns = (*writing.columns, _ROW_ID) if writing.has_row_ids else writing.columns
+        columns = (*writing.columns, ROW_ID) if writing.has_row_ids else writing.columns
         stats = footer_stats(metadata, columns, seen=Seen(self._nan, self._nulls))
         return WrittenFile(
             self.path,

@@ -18,7 +18,7 @@ from forklake.scan.plan import ScanPlan
 
 _THREADS = 16
 _MAGIC = b"PAR1"
-_OURS = re.compile(r"(?:.*/)?(?:delete-)?[0-9a-f-]{32,36}-\d+\.parquet")
+_OURS = re.compile(r"(?:.*/)?(?:delete-)?[0-9a-f-]{32,36}(?:-\w+)*-\d+\.parquet")
 
 
 class Verifier:

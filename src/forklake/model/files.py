@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, MappingId, SnapshotId
@@ -42,12 +42,24 @@ class WrittenFile:
     record_count: int
     file_size_bytes: int
     footer_size: int
-    stats: tuple[ColumnStats, ...] = ()
+    stats: Sequence[ColumnStats] = ()
     path_is_relative: bool = True
     partition_id: int | None = None
     partition_values: tuple[str | None, ...] = ()
     has_row_ids: bool = False
     """Whether every row carries its id with it. Other rows are numbered by the commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDeletes:
+    """A delete file that stands in storage: all rows that a data file has lost when it takes effect."""
+
+    data_file_id: DataFileId
+    path: str
+    """Relative to the data path of the lake, unless it is absolute."""
+    delete_count: int
+    file_size_bytes: int
+    footer_size: int
 
 
 @dataclass(frozen=True, slots=True)

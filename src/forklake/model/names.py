@@ -51,6 +51,11 @@ def folder_for(name: str, unique: str) -> str:
     return f"{name}/" if _FOLDER.match(name) else f"{unique}/"
 
 
+def own_folder(data_path: str, folder: str) -> str:
+    """Where a catalog writes files of a table: below its own folder, also if it inherited the table's."""
+    return folder if folder.startswith(data_path) else data_path + "/".join(folder.split("/")[-3:])
+
+
 def is_absolute(path: str) -> bool:
     """Whether a stored path leads out of the data path of the lake, as those of a fork with its own do."""
     return path.startswith("/") or "://" in path

@@ -145,6 +145,9 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
         elif rows:
             text = _insert(table, tuple(columns))
             self._waiting.append(filled(text, {"rows": _columns_as_json(columns, rows)}))
+        if len(rows) > _MANY:
+            # What waits is kept in memory.
+            self._send()
 
     def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""
@@ -170,6 +173,8 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
 _PARAMETER = re.compile(r"\$(\w+)")
 _FEW = 16
 """Up to how many rows are written out one by one."""
+_MANY = 4096
+"""Sets of more rows than this are sent at once."""
 
 
 def filled(text: str, params: Mapping[str, object]) -> str:

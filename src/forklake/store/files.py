@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -314,17 +314,31 @@ def _stats(values: Sequence[Any]) -> ColumnStats:
     )
 
 
-def stats_row(stats: ColumnStats) -> Mapping[str, Any]:
-    """What is known of a column, as it is stored."""
-    return {
-        "column_id": stats.column_id,
-        "column_size_bytes": stats.size_bytes,
-        "value_count": stats.value_count,
-        "null_count": stats.null_count,
-        "min_value": stats.min_value,
-        "max_value": stats.max_value,
-        "contains_nan": stats.contains_nan,
-        "distinct_count": stats.distinct_count,
-        "min_key": stats.min_key,
-        "max_key": stats.max_key,
-    }
+STATS_COLUMNS = (
+    "column_id",
+    "column_size_bytes",
+    "value_count",
+    "null_count",
+    "min_value",
+    "max_value",
+    "contains_nan",
+    "distinct_count",
+    "min_key",
+    "max_key",
+)
+
+
+def stats_row(stats: ColumnStats) -> Row:
+    """What is known of a column, as `STATS_COLUMNS` store it."""
+    return (
+        stats.column_id,
+        stats.size_bytes,
+        stats.value_count,
+        stats.null_count,
+        stats.min_value,
+        stats.max_value,
+        stats.contains_nan,
+        stats.distinct_count,
+        stats.min_key,
+        stats.max_key,
+    )

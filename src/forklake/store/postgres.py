@@ -54,6 +54,8 @@ _ARRAYS = {
     "bool": "boolean[]",
     "time": "timestamptz[]",
 }
+_MANY = 4096
+"""Sets of more rows than this are sent at once."""
 _INIT_LOCK = 0x666F726B6C616B65
 """`forklake` in ASCII: whoever creates a lake holds this advisory lock."""
 # After waiting for a head, a commit must see what was committed meanwhile.
@@ -189,6 +191,9 @@ class PostgresSession(OpenTransaction):
         """Add rows to a table."""
         if rows:
             self._send(_insert(table, tuple(columns)), _columns(columns, rows))
+        if len(rows) > _MANY:
+            # What waits is kept in memory.
+            self._answers()
 
     def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""

@@ -23,6 +23,7 @@ from forklake.store.built import end_row, insert_row, update_row
 from forklake.store.embedded import EmbeddedSession
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
+from forklake.store.tables import TABLES
 
 _TAKEN = (
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
@@ -153,10 +154,10 @@ class SqliteSession(EmbeddedSession[sqlite3.Connection]):
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Add rows to a table."""
+        times = any(TABLES[table][column] == "time" for column in columns)
+        given = [tuple(map(_adapted, row)) for row in rows] if times else rows
         with self._running() as connection:
-            connection.executemany(
-                insert_row(table, tuple(columns)), [tuple(map(_adapted, row)) for row in rows]
-            )
+            connection.executemany(insert_row(table, tuple(columns)), given)
 
     def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""

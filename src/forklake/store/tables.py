@@ -78,6 +78,8 @@ TABLES: dict[str, dict[str, Kind]] = {
         "created_at": "time",
         "expires_at": "time",
         "committed_snapshot_id": "int",
+        "manifest_digest": "text",
+        "swept_at": "time",
         "properties": "text",
     },
     "ducklake_schema": {

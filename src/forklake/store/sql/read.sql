@@ -155,6 +155,43 @@ SELECT snapshot_id, footprint
  WHERE catalog_id = $catalog AND snapshot_id > $base
  ORDER BY snapshot_id;
 
+-- name: reservation
+-- A snapshot that many hosts write together.
+SELECT snapshot_id, parent_snapshot_id, commit_uuid, state, expires_at, committed_snapshot_id, manifest_digest
+  FROM ducklake_snapshot_reservation
+ WHERE catalog_id = $catalog AND reservation_id = $reservation;
+
+-- name: reservations_of_catalog
+SELECT reservation_id, snapshot_id, parent_snapshot_id, state, created_at, expires_at, committed_snapshot_id, properties
+  FROM ducklake_snapshot_reservation
+ WHERE catalog_id = $catalog
+ ORDER BY snapshot_id;
+
+-- name: unswept_reservations
+-- Those whose time is over, and that may have left files behind.
+SELECT r.catalog_id, r.reservation_id, r.commit_uuid, r.parent_snapshot_id, r.state, r.committed_snapshot_id,
+       h.data_path, h.end_snapshot
+  FROM ducklake_snapshot_reservation r
+  JOIN ducklake_catalog_head h ON h.catalog_id = r.catalog_id
+ WHERE r.swept_at IS NULL AND r.expires_at <= $now
+ ORDER BY r.snapshot_id;
+
+-- name: table_paths
+-- The folders of all tables that a catalog had at a snapshot.
+SELECT table_id, path
+  FROM visible_table
+ WHERE catalog_id = $catalog AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: paths_of_commit
+-- The files that one commit of a catalog made part of a table.
+SELECT path
+  FROM visible_data_file
+ WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot = $at
+UNION ALL
+SELECT path
+  FROM visible_delete_file
+ WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot = $at;
+
 -- name: schemas
 SELECT source_catalog_id, begin_snapshot, schema_id, schema_uuid, schema_name, path
   FROM visible_schema

@@ -114,7 +114,8 @@ CREATE TABLE ducklake_catalog_merge (
     PRIMARY KEY (catalog_id, merge_snapshot)
 );
 
--- Snapshots that many hosts are writing together. state: open, committed, cancelled, expired.
+-- Snapshots that many hosts are writing together. state: open, committed, cancelled, expired. manifest_digest tells
+-- what was committed; from swept_at on, no file is left that nobody refers to.
 CREATE TABLE ducklake_snapshot_reservation (
     catalog_id BIGINT NOT NULL,
     reservation_id VARCHAR NOT NULL,
@@ -125,6 +126,8 @@ CREATE TABLE ducklake_snapshot_reservation (
     created_at VARCHAR NOT NULL,
     expires_at VARCHAR NOT NULL,
     committed_snapshot_id BIGINT,
+    manifest_digest VARCHAR,
+    swept_at VARCHAR,
     properties VARCHAR,
     PRIMARY KEY (catalog_id, reservation_id)
 );
@@ -478,7 +481,7 @@ CREATE UNIQUE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name
 CREATE INDEX ducklake_catalog_lineage_by_source ON ducklake_catalog_lineage (source_catalog_id)
     WHERE source_catalog_id <> catalog_id;
 CREATE INDEX ducklake_catalog_merge_by_source ON ducklake_catalog_merge (source_catalog_id, catalog_id);
-CREATE INDEX ducklake_snapshot_reservation_open ON ducklake_snapshot_reservation (expires_at) WHERE state = 'open';
+CREATE INDEX ducklake_snapshot_reservation_unswept ON ducklake_snapshot_reservation (expires_at) WHERE swept_at IS NULL;
 CREATE UNIQUE INDEX ducklake_schema_live_name ON ducklake_schema (catalog_id, schema_name) WHERE end_snapshot IS NULL;
 CREATE UNIQUE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, schema_id, table_name) WHERE end_snapshot IS NULL;
 CREATE INDEX ducklake_table_by_name ON ducklake_table (catalog_id, schema_id, table_name);

@@ -73,6 +73,28 @@ UPDATE ducklake_delete_file
    SET end_snapshot = $snapshot
  WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;
 
+-- name: take_reservation
+-- Whoever gets a row back has committed it, and nobody else will.
+UPDATE ducklake_snapshot_reservation
+   SET state = 'committed', committed_snapshot_id = $snapshot, manifest_digest = $digest
+ WHERE catalog_id = $catalog AND reservation_id = $reservation AND state = 'open' AND expires_at > $now
+RETURNING reservation_id;
+
+-- name: cancel_reservation
+UPDATE ducklake_snapshot_reservation
+   SET state = 'cancelled'
+ WHERE catalog_id = $catalog AND reservation_id = $reservation AND state = 'open'
+RETURNING reservation_id;
+
+-- name: expire_reservations
+-- From now on none of them can be committed.
+UPDATE ducklake_snapshot_reservation SET state = 'expired' WHERE state = 'open' AND expires_at <= $now;
+
+-- name: mark_swept
+UPDATE ducklake_snapshot_reservation
+   SET swept_at = $now
+ WHERE catalog_id = $catalog AND reservation_id = $reservation AND expires_at <= $now;
+
 -- name: remove_setting
 -- A setting of the whole lake.
 DELETE FROM ducklake_metadata WHERE key = $key AND scope IS NULL;

@@ -1,0 +1,254 @@
+"""Reservations: snapshots that are written elsewhere and committed once.
+
+A reservation is open until it is committed, cancelled or expired, and each of these is one conditional
+update: whoever gets the row back has done it, and nobody else will.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeVar
+from uuid import UUID, uuid4
+
+from forklake.errors import InvalidArgument, ReservationConsumed, ReservationExpired
+from forklake.model.distributed import DistributedSnapshot
+from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.snapshots import Author
+from forklake.store.backend import PAUSES, Allocation, Database, Interrupted, Session, as_time
+
+State = Literal["open", "committed", "cancelled", "expired"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationInfo:
+    """A distributed snapshot in a listing."""
+
+    reservation_id: str
+    snapshot_id: SnapshotId
+    parent_snapshot_id: SnapshotId
+    state: State
+    created_at: datetime
+    expires_at: datetime
+    committed_snapshot_id: SnapshotId | None
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What is stored of a reservation when it is begun."""
+
+    reservation_id: str
+    commit_uuid: str
+    snapshot_id: SnapshotId
+    expires_at: datetime
+
+
+def reserve(
+    database: Database,
+    catalog: CatalogId,
+    parent: SnapshotId,
+    ttl: timedelta,
+    properties: Mapping[str, Any] | None,
+) -> Reserved:
+    """Draw a snapshot's number and keep it until it is committed, or its time is over."""
+    reservation, commit_uuid = str(uuid4()), uuid4().hex
+
+    def write(session: Session) -> Reserved:
+        # The parent has been committed, so its number was drawn before this one and is lower.
+        numbers = session.allocate()
+        expires = numbers.snapshot_time + ttl
+        session.insert(
+            "ducklake_snapshot_reservation",
+            (
+                "catalog_id",
+                "reservation_id",
+                "snapshot_id",
+                "parent_snapshot_id",
+                "commit_uuid",
+                "state",
+                "created_at",
+                "expires_at",
+                "properties",
+            ),
+            [
+                (
+                    catalog,
+                    reservation,
+                    numbers.snapshot_id,
+                    parent,
+                    str(UUID(commit_uuid)),
+                    "open",
+                    numbers.snapshot_time,
+                    expires,
+                    json.dumps(dict(properties or {}), ensure_ascii=False),
+                )
+            ],
+        )
+        return Reserved(reservation, commit_uuid, numbers.snapshot_id, expires)
+
+    return _write(database, write)
+
+
+def reservations(database: Database, catalog: CatalogId) -> list[ReservationInfo]:
+    """Every reservation of a catalog, oldest first."""
+    return [
+        ReservationInfo(
+            str(reservation),
+            SnapshotId(snapshot),
+            SnapshotId(parent),
+            state,
+            as_time(created),
+            as_time(expires),
+            committed,
+            json.loads(properties or "{}"),
+        )
+        for reservation, snapshot, parent, state, created, expires, committed, properties in database.rows(
+            "reservations_of_catalog", catalog=catalog
+        )
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """The commit of a reservation, as far as the reservation is concerned."""
+
+    ds: DistributedSnapshot
+    digest: str
+    """What is committed: a second try of the same is no second commit."""
+    author: Author
+
+    def take(self, session: Session, at: SnapshotId, numbers: Allocation) -> tuple[Allocation, Author]:
+        """Commit the reservation or raise; its number is used if nobody else has committed since it began."""
+        if at == self.ds.parent_snapshot_id:
+            numbers = replace(numbers, snapshot_id=self.ds.snapshot_id)
+        self._take(session, numbers.snapshot_id, numbers.snapshot_time)
+        about = {"id": self.ds.reservation_id, "snapshot": self.ds.snapshot_id}
+        extra = {**(self.author.extra or {}), "reservation": {**about, "parent": self.ds.parent_snapshot_id}}
+        return numbers, replace(self.author, extra=extra)
+
+    def take_nothing(self, database: Database, now: datetime) -> SnapshotId:
+        """Commit a reservation that changes nothing: the catalog stays where it is."""
+        snapshot = self.ds.parent_snapshot_id
+
+        def write(session: Session) -> SnapshotId:
+            self._take(session, snapshot, now)
+            return snapshot
+
+        try:
+            return _write(database, write)
+        except ReservationConsumed:
+            # A commit that seemed to fail may have gone through.
+            done = self.committed(database)
+            if done is None:
+                raise
+            return done
+
+    def _take(self, session: Session, snapshot: SnapshotId, now: datetime) -> None:
+        taken = session.rows(
+            "take_reservation",
+            catalog=self.ds.catalog_id,
+            reservation=self.ds.reservation_id,
+            snapshot=snapshot,
+            digest=self.digest,
+            now=now,
+        )
+        if not taken:
+            raise refusal(session, self.ds)
+
+    def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
+        """Whether this was committed: the number of the snapshot was drawn for all who might try."""
+        return self.committed(reader) == snapshot
+
+    def committed(self, database: Database | Session) -> SnapshotId | None:
+        """The snapshot that it became, if exactly this was committed."""
+        found = database.rows("reservation", catalog=self.ds.catalog_id, reservation=self.ds.reservation_id)
+        return SnapshotId(found[0][5]) if found and found[0][6] == self.digest else None
+
+
+def check_open(database: Database, ds: DistributedSnapshot, now: datetime) -> ReservationConsumed | None:
+    """Raise if a reservation cannot be committed any more; gives the error if it was committed before."""
+    found = database.rows("reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
+    if not found:
+        raise InvalidArgument(
+            f'catalog "{ds.catalog}" knows no distributed snapshot {ds.reservation_id}: '
+            "it was begun in another lake"
+        )
+    _, _, commit_uuid, state, expires, _, _ = found[0]
+    if UUID(str(commit_uuid)).hex != ds.commit_uuid:
+        raise InvalidArgument(f"the distributed snapshot {ds.reservation_id} is not as it was begun")
+    if state == "open" and as_time(expires) > now:
+        return None
+    error = refusal(database, ds)
+    if isinstance(error, ReservationConsumed) and error.snapshot_id is not None:
+        return error
+    raise error
+
+
+def refusal(reader: Database | Session, ds: DistributedSnapshot) -> ReservationConsumed | ReservationExpired:
+    """Why a reservation cannot be committed."""
+    found = reader.rows("reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
+    _, _, _, state, expires, committed, _ = found[0]
+    if state == "committed":
+        return ReservationConsumed(
+            f"the distributed snapshot {ds.reservation_id} was committed as snapshot {committed} before, by "
+            "another coordinator or with other manifests: nothing was added",
+            committed,
+        )
+    if state == "cancelled":
+        return ReservationConsumed(
+            f"the distributed snapshot {ds.reservation_id} was cancelled: begin another one"
+        )
+    return ReservationExpired(
+        f"the distributed snapshot {ds.reservation_id} expired at {as_time(expires):%Y-%m-%d %H:%M:%S} UTC: "
+        "begin another one, with a longer ttl"
+    )
+
+
+def cancel(database: Database, ds: DistributedSnapshot) -> None:
+    """End a reservation that shall not be committed; one that has ended without a commit is fine."""
+
+    def write(session: Session) -> None:
+        done = session.rows("cancel_reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
+        if done:
+            return
+        found = session.rows("reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
+        if not found:
+            raise InvalidArgument(f'catalog "{ds.catalog}" knows no distributed snapshot {ds.reservation_id}')
+        if found[0][3] == "committed":
+            raise refusal(session, ds)
+
+    _write(database, write)
+
+
+def expire(database: Database, now: datetime) -> None:
+    """End every reservation whose time is over."""
+    _write(database, lambda session: session.execute("expire_reservations", now=now))
+
+
+def mark_swept(database: Database, catalog: CatalogId, reservation: str, now: datetime) -> None:
+    """Note that a reservation has no files left that nobody refers to."""
+    _write(
+        database,
+        lambda session: session.execute("mark_swept", catalog=catalog, reservation=reservation, now=now),
+    )
+
+
+def _write(database: Database, write: Callable[[Session], T]) -> T:
+    """Run a write that may be done twice, until it stands."""
+    for pause in (*PAUSES, None):
+        try:
+            with database.transaction() as session:
+                result = write(session)
+                session.commit()
+                return result
+        except Interrupted:
+            if pause is None:
+                raise
+            time.sleep(pause)
+    raise AssertionError("the last attempt returns or raises")

@@ -1,0 +1,32 @@
+"""Writing one snapshot from many processes; they need the storage, and no metadata database.
+
+`Catalog.begin_distributed` gives a `DistributedSnapshot`, which travels as JSON. Any process writes parts of
+it and gives manifests back, as values or as files; `Catalog.commit_distributed` makes them one snapshot.
+"""
+
+from forklake.data.schema import ROW_ID_NAME as ROW_ID
+from forklake.data.schema import SNAPSHOT_ID_NAME as SNAPSHOT_ID
+from forklake.distributed.bases import base_files
+from forklake.distributed.describe import describe_files
+from forklake.distributed.work import output_folder, read_manifest
+from forklake.distributed.write import write_part
+from forklake.model.distributed import BaseFile, DistributedSnapshot, TableTarget
+from forklake.model.manifest import DeleteFilePart, FilePart, Manifest, PositionsPart, RemovalPart
+
+__all__ = [
+    "ROW_ID",
+    "SNAPSHOT_ID",
+    "BaseFile",
+    "DeleteFilePart",
+    "DistributedSnapshot",
+    "FilePart",
+    "Manifest",
+    "PositionsPart",
+    "RemovalPart",
+    "TableTarget",
+    "base_files",
+    "describe_files",
+    "output_folder",
+    "read_manifest",
+    "write_part",
+]

@@ -1,0 +1,14 @@
+"""What a scan knows of files that may lose rows, for those who write deletes elsewhere."""
+
+from __future__ import annotations
+
+from forklake.model.distributed import BaseFile
+from forklake.scan.plan import ScanPlan
+
+
+def base_files(plan: ScanPlan) -> list[BaseFile]:
+    """Every file that a plan reads, and the inlined rows as files, as `write_part` takes them."""
+    return [
+        BaseFile(place.file, () if place.deleted is None else tuple(place.deleted.to_pylist()))
+        for place in (*plan.files, *plan.rows)
+    ]

@@ -1,0 +1,243 @@
+"""Writing a part of a distributed snapshot: rows to add, rows to delete, files to remove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from forklake.data.deletes import positions_of
+from forklake.data.intake import ArrowStream, Rows, rows_of
+from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
+from forklake.data.writer import WriteOptions, write_deletes, write_files
+from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
+from forklake.engine.local import Engine
+from forklake.errors import InvalidArgument, InvalidData
+from forklake.model.distributed import BaseFile, DistributedSnapshot
+from forklake.model.ids import DataFileId, SnapshotId
+from forklake.model.kernels import pc
+from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
+from forklake.model.names import QualifiedName
+
+Deleted = Mapping[int, Any] | pa.Table | pa.RecordBatch
+"""Positions by the id of their data file; or Arrow columns `data_file_id` and `position`."""
+
+_CARRIED = (ROW_ID_NAME, SNAPSHOT_ID_NAME)
+
+
+def write_part(
+    ds: DistributedSnapshot,
+    table: str | tuple[str, str] | QualifiedName,
+    data: Rows | None = None,
+    *,
+    part: Part | None = None,
+    delete: Deleted | None = None,
+    files: Iterable[BaseFile] = (),
+    remove: Iterable[int] = (),
+    moved: Iterable[int] = (),
+    unless_there: bool = False,
+    manifest: Keep = "value",
+    storage_options: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Write rows as files of a table, and say which rows go. Nothing takes effect before the commit.
+
+    `part` names the piece of work: whoever does it again, after a failure or beside another, gives it the
+    same name, and the commit takes one of them. Without a name, every call is a piece of its own.
+
+    Rows may carry their ids, in an Arrow column `forklake.distributed.ROW_ID`: they take the place of rows
+    that are deleted, and are new where it is NULL. If they carry the snapshots that inserted them as well
+    (`SNAPSHOT_ID`), they are the rows of the files that were `moved`, written anew.
+
+    `delete` are positions by data file. Where `files` tells what a file has lost before, its delete file is
+    written here if it is worth one; others are left to the commit. `remove` are data files that go whole.
+    `unless_there` says that rows are added because none with their keys was found: then the commit is refused
+    if somebody else has added rows.
+    """
+    check_keep(manifest)
+    work = Work.begin(ds, table, part, storage_options)
+    gone = _positions(delete)
+    written: list[str] = []
+    engine = Engine(work.storage)
+    try:
+        entries: list[Entry] = list(_write_rows(work, data, engine, written)) if data is not None else []
+        entries += _write_deletes(work, gone, {file.id: file for file in files}, written)
+        entries += _removals(work, remove, moved)
+        return work.done(entries, manifest, unless_there=unless_there)
+    except BaseException:
+        work.discard(written)
+        raise
+    finally:
+        engine.close()
+
+
+# ---- Rows to add ---
+
+
+def _write_rows(work: Work, data: Rows, engine: Engine, written: list[str]) -> Iterator[Entry]:
+    table = work.table
+    options = table.options
+    codec = options.parquet_compression
+    newest = [-1]
+    for file in write_files(
+        _batches(work, data, engine, newest),
+        columns=table.columns,
+        folder=work.ds.folder(table),
+        storage=work.storage,
+        options=WriteOptions(
+            work.prefix,
+            target_file_size=options.target_file_size,
+            row_group_rows=options.parquet_row_group_size,
+            compression=codec,
+            compression_level=options.parquet_compression_level if codec == "zstd" else None,
+            numbers=work.numbers,
+        ),
+        partitioning=table.partitioning,
+        sort=table.sort,
+        relative=work.relative,
+    ):
+        written.append(file.path)
+        yield FilePart(table.id, file, ids_in(file), SnapshotId(newest[0]) if newest[0] >= 0 else None)
+
+
+def _batches(work: Work, data: Rows, engine: Engine, newest: list[int]) -> pa.RecordBatchReader:
+    """The rows as files hold them, with the ids that they carry."""
+    columns = work.table.columns
+    evaluate = engine.evaluate
+    given, stream = _carrying(data)
+    if stream is None:
+        return rows_of(given, columns, evaluate=evaluate)
+    with_snapshots = SNAPSHOT_ID_NAME in stream.schema.names
+    if with_snapshots and ROW_ID_NAME not in stream.schema.names:
+        raise InvalidData("rows that carry their snapshots have to carry their ids too")
+    schema = arrow_schema(columns, row_ids=True, snapshot_ids=with_snapshots)
+    carried = _CARRIED if with_snapshots else _CARRIED[:1]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in stream:
+            ids = [batch.column(name).cast(pa.int64()) for name in carried]
+            if with_snapshots:
+                if any(array.null_count for array in ids):
+                    raise InvalidData("rows that were moved carry an id and a snapshot each, and one is NULL")
+                newest[0] = max(newest[0], pc.max(ids[1]).as_py() or 0)
+            done = 0
+            for rows in rows_of(batch.drop_columns(list(carried)), columns, evaluate=evaluate):
+                arrays = [*rows.columns, *(array.slice(done, rows.num_rows) for array in ids)]
+                yield pa.record_batch(arrays, schema=schema)
+                done += rows.num_rows
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _carrying(data: Any) -> tuple[Rows, pa.RecordBatchReader | None]:
+    """The data as they can still be read, and as batches if these carry ids of rows."""
+    match data:
+        case pa.RecordBatch():
+            reader = pa.RecordBatchReader.from_batches(data.schema, [data])
+        case pa.Table():
+            reader = data.to_reader()
+        case pa.RecordBatchReader():
+            reader = data
+        case Iterator():
+            first = next(data, None)
+            if first is None:
+                return [], None
+            rest = _chained(first, data)
+            if not isinstance(first, pa.RecordBatch) or not _carries(first):
+                return rest, None
+            return [], pa.RecordBatchReader.from_batches(first.schema, rest)
+        case list() | tuple() if data and isinstance(data[0], pa.RecordBatch):
+            reader = pa.RecordBatchReader.from_batches(data[0].schema, data)
+            return data, reader if _carries(reader) else None
+        case ArrowStream() if not hasattr(data, "__dataframe__"):
+            reader = pa.RecordBatchReader.from_stream(data)
+        case _:
+            return data, None
+    return reader, reader if _carries(reader) else None
+
+
+def _carries(given: pa.RecordBatch | pa.RecordBatchReader) -> bool:
+    return any(name in given.schema.names for name in _CARRIED)
+
+
+def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+# ---- Rows and files to take away ---
+
+
+def _positions(delete: Deleted | None) -> dict[DataFileId, pa.Array]:
+    """Positions by file, ascending and each once."""
+    if delete is None:
+        return {}
+    if isinstance(delete, pa.RecordBatch):
+        delete = pa.Table.from_batches([delete])
+    if isinstance(delete, pa.Table):
+        delete = _grouped(delete)
+    if not isinstance(delete, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidArgument(
+            "rows to delete are given as positions by the id of their data file, or as Arrow columns "
+            f"data_file_id and position, not as {type(delete).__name__}"
+        )
+    try:
+        found = {
+            DataFileId(int(file)): pa.array(positions, pa.int64())
+            if not isinstance(positions, pa.Array)
+            else positions.cast(pa.int64())
+            for file, positions in delete.items()
+        }
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgument(f"positions of rows are whole numbers: {error}") from error
+    for file, positions in found.items():
+        if file < 0 or positions.null_count or (len(positions) and pc.min(positions).as_py() < 0):
+            raise InvalidArgument(f"rows of data file {file} are to be deleted at positions that cannot be")
+    return {file: pc.unique(positions).sort() for file, positions in found.items() if len(positions)}
+
+
+def _grouped(table: pa.Table) -> dict[int, pa.Array]:
+    if not {"data_file_id", "position"} <= set(table.column_names):
+        raise InvalidArgument("rows to delete have the columns data_file_id and position")
+    grouped = table.group_by("data_file_id").aggregate([("position", "list")])
+    lists = grouped.column("position_list").to_pylist()
+    return {
+        file: pa.array(positions, pa.int64())
+        for file, positions in zip(grouped.column("data_file_id").to_pylist(), lists, strict=True)
+    }
+
+
+def _write_deletes(
+    work: Work, gone: Mapping[DataFileId, pa.Array], files: Mapping[int, BaseFile], written: list[str]
+) -> Iterator[Entry]:
+    """Few rows are listed, many become a delete file that names all that the data file has lost."""
+    limit = work.table.options.data_inlining_row_limit
+    for number, positions in gone.items():
+        base = files.get(number)
+        if base is None or base.file.inlined or len(base.deleted) + len(positions) <= limit:
+            yield PositionsPart(work.table.id, number, tuple(positions.to_pylist()))
+            continue
+        known = [pa.array(base.deleted, pa.int64())]
+        if base.file.deletes is not None:
+            known.append(positions_of(work.storage, base.file.deletes))
+        before = pa.concat_arrays(known)
+        every = pc.unique(pa.concat_arrays([positions, before])).sort()
+        if len(every) < len(positions) + len(before) or every[-1].as_py() >= base.file.record_count:
+            raise InvalidData(
+                f"{base.file.path} has no row at one of the positions that are to be deleted, or not any more"
+            )
+        name = f"delete-{work.prefix}-{next(work.numbers)}.parquet"
+        path = f"{work.ds.folder(work.table)}{name}"
+        address = work.storage.address(base.file.path, base.file.path_is_relative)
+        size, footer = write_deletes(work.storage, path, address, every, relative=work.relative)
+        written.append(path)
+        yield DeleteFilePart(
+            work.table.id, number, path, len(every), size, footer, base.replaces, len(base.deleted)
+        )
+
+
+def _removals(work: Work, remove: Iterable[int], moved: Iterable[int]) -> Iterator[Entry]:
+    for files, is_moved in ((remove, False), (moved, True)):
+        numbers = tuple(DataFileId(int(file)) for file in files)
+        if numbers:
+            yield RemovalPart(work.table.id, numbers, is_moved)
