@@ -341,8 +341,10 @@ class Run:
 
 def may_differ(view: str, is_copied: bool) -> bool:
     """What a copy changes: where rows come from, and that the catalog has made one more snapshot."""
-    return view in ("ducklake_catalog_lineage", "visible_mask") or (
-        is_copied and view in ("visible_snapshot", "ducklake_catalog_head", "visible_table_stats")
+    return (
+        view in ("ducklake_catalog_lineage", "visible_mask")
+        or view.endswith("_unmasked")
+        or (is_copied and view in ("visible_snapshot", "ducklake_catalog_head", "visible_table_stats"))
     )
 
 
