@@ -16,13 +16,13 @@ from forklake.fork.merge import Merging
 from forklake.fork.net import own_events
 from forklake.fork.side import Side
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
-from forklake.model.ids import CatalogId
+from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.snapshots import Author, Head, Snapshot
 from forklake.scope import Ids
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
-from forklake.store.read import Moment, catalog_named, head_at, head_of, snapshots
+from forklake.store.read import Moment, catalog_named, dropped, head_at, head_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
@@ -77,36 +77,52 @@ class Catalog(CatalogVerbs):
         """The history of the catalog, with what it inherited, oldest first."""
         return snapshots(self._database, self.id)
 
-    def materialize(self) -> None:
+    def materialize(
+        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
+    ) -> None:
         """Copy what the catalog inherits, so that it no longer depends on its ancestors.
 
-        Nothing looks different afterwards, neither here nor in its forks.
+        That is a snapshot of its own, after which all that the catalog and its forks hold is as it was.
         """
-        materialize(self._database, self._draft_to_change().head, self.name, author_of(None, None, None))
+        said = author_of(author, message, extra)
+        materialize(self._database, self._draft_to_change().head, self.name, said)
 
-    def diff(self, other: str | None = None) -> CatalogDiff:
+    def diff(self, other: str | Catalog | None = None) -> CatalogDiff:
         """What this catalog did since it was forked, or what it did that another one does not know of.
 
-        Counts and files come at once; the rows of a table when they are asked for, by `.rows()`.
+        It is one-sided: what the other did is no part of it. Counts and files come at once; the rows of
+        a table when they are asked for, by `.rows()`.
         """
         head = self._head()
         ours = Side(self._states.get(head), head)
         if other is None:
-            ancestors = self._database.rows("fork_point", catalog=self.id)
-            if not ancestors:
-                raise InvalidArgument(
-                    f'"{self.name}" was not forked from another catalog: say what to compare it with'
-                )
-            since = ancestors[0][0]
+            since = self._fork_point(head)
             base = Side.at(self._database, head, since)
             done = own_events(self._database, ours, since)
         else:
+            name = name_of(self._database, other)
+            _, _, theirs = catalog_named(self._database, name)
+            if theirs.catalog_id == self.id:
+                raise InvalidArgument(f'"{name}" cannot be compared with itself')
             merging = Merging(self._database, self._states, self._workbench.figures)
-            _, _, theirs = catalog_named(self._database, check_name(other, "catalog"))
-            known = merging.relation(self.name, head, other, theirs)
+            known = merging.relation(self.name, head, name, theirs)
             since, done = known.since, events(self._database, known.ours)
             base = Side(self._states.get(theirs), theirs)
         return catalog_diff(self._database, self._workbench, self.name, ours, base, done, since)
+
+    def _fork_point(self, head: Head) -> SnapshotId:
+        found = self._database.rows("fork_point", catalog=self.id)
+        if not found:
+            raise InvalidArgument(
+                f'"{self.name}" was not forked from another catalog: say what to compare it with'
+            )
+        point = SnapshotId(found[0][0])
+        if head.snapshot_id < point:
+            raise InvalidArgument(
+                f'"{self.name}" is shown as it was at snapshot {head.snapshot_id}, before it was forked at '
+                f"{point}: it had done nothing of its own yet"
+            )
+        return point
 
     def transaction(
         self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
@@ -190,6 +206,21 @@ class Catalog(CatalogVerbs):
         """Every macro with its overloads."""
         return super().macros() if at is None else self.at(at).macros()
 
+    def name_in(self, database: Database) -> str:
+        """The name that the catalog has now, for those who were given its handle instead of a name."""
+        if database is not self._database:
+            raise InvalidArgument(
+                f'"{self.name}" is a catalog of a lake that was opened otherwise: pass its name'
+            )
+        if self._at is not None:
+            raise InvalidArgument(
+                f'"{self.name}" is shown as it was at {self._at}: pass the catalog as it is now, or its name'
+            )
+        name, ended = database.rows("catalog_name", catalog=self.id)[0]
+        if ended is not None:
+            raise dropped(database, self.id)
+        return name
+
     def _head(self) -> Head:
         head = head_of(self._database, self.id, or_dropped=self._at is not None)
         return head if self._at is None else head_at(self._database, head, self._at)
@@ -232,3 +263,8 @@ class Catalog(CatalogVerbs):
         kept = {path for table in rows for path in table.paths}
         workbench.discard([path for path in draft.written if path not in kept])
         return published
+
+
+def name_of(database: Database, catalog: object) -> str:
+    """The name of a live catalog, given by name or by its handle."""
+    return catalog.name_in(database) if isinstance(catalog, Catalog) else check_name(catalog, "catalog")
