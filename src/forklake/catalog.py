@@ -63,6 +63,11 @@ class Catalog(CatalogVerbs):
         return self._workbench
 
     @property
+    def moment(self) -> Moment | None:
+        """The snapshot or time at which the catalog is shown; None for the present."""
+        return self._at
+
+    @property
     def snapshot(self) -> int:
         """The number of the snapshot that the catalog stands at."""
         return self._head().snapshot_id
@@ -100,7 +105,7 @@ class Catalog(CatalogVerbs):
             base = Side.at(self._database, head, since)
             done = own_events(self._database, ours, since)
         else:
-            name = name_of(self._database, other)
+            name = name_of(self._database, self._workbench, other)
             _, _, theirs = catalog_named(self._database, name)
             if theirs.catalog_id == self.id:
                 raise InvalidArgument(f'"{name}" cannot be compared with itself')
@@ -206,21 +211,6 @@ class Catalog(CatalogVerbs):
         """Every macro with its overloads."""
         return super().macros() if at is None else self.at(at).macros()
 
-    def name_in(self, database: Database) -> str:
-        """The name that the catalog has now, for those who were given its handle instead of a name."""
-        if database is not self._database:
-            raise InvalidArgument(
-                f'"{self.name}" is a catalog of a lake that was opened otherwise: pass its name'
-            )
-        if self._at is not None:
-            raise InvalidArgument(
-                f'"{self.name}" is shown as it was at {self._at}: pass the catalog as it is now, or its name'
-            )
-        name, ended = database.rows("catalog_name", catalog=self.id)[0]
-        if ended is not None:
-            raise dropped(database, self.id)
-        return name
-
     def _head(self) -> Head:
         head = head_of(self._database, self.id, or_dropped=self._at is not None)
         return head if self._at is None else head_at(self._database, head, self._at)
@@ -265,6 +255,20 @@ class Catalog(CatalogVerbs):
         return published
 
 
-def name_of(database: Database, catalog: object) -> str:
-    """The name of a live catalog, given by name or by its handle."""
-    return catalog.name_in(database) if isinstance(catalog, Catalog) else check_name(catalog, "catalog")
+def name_of(database: Database, workbench: Workbench, catalog: object) -> str:
+    """The name of a live catalog of a lake, given by its name or by a handle on it."""
+    if not isinstance(catalog, Catalog):
+        return check_name(catalog, "catalog")
+    if catalog.workbench is not workbench:
+        raise InvalidArgument(
+            f'"{catalog.name}" is a catalog of a lake that was opened otherwise: pass its name'
+        )
+    if catalog.moment is not None:
+        raise InvalidArgument(
+            f'"{catalog.name}" is shown as it was at {catalog.moment}: pass it as it is now, or its name'
+        )
+    # It may have been renamed since the handle was made.
+    name, ended = database.rows("catalog_name", catalog=catalog.id)[0]
+    if ended is not None:
+        raise dropped(database, catalog.id)
+    return name

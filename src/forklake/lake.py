@@ -127,7 +127,7 @@ class Lake:
     def _fork(
         self, parent: str | Catalog, names: Sequence[str], options: ForkOptions, author: Author
     ) -> dict[str, CatalogId]:
-        found = name_of(self._database, parent)
+        found = self._name(parent)
         return fork_catalogs(self._database, found, names, options, author, self.data_path)
 
     def merge(
@@ -148,7 +148,7 @@ class Lake:
         """
         merging = Merging(self._database, self._states, self._workbench.figures)
         said = author_of(author, message, extra)
-        taken, target = name_of(self._database, source), name_of(self._database, into)
+        taken, target = self._name(source), self._name(into)
         return merging.merge(taken, target, said, dry_run=dry_run)
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
@@ -157,7 +157,7 @@ class Lake:
         One that has expired works on until `drop_expired` drops it.
         """
         check_ttl(ttl)
-        catalog_id, _, _ = catalog_named(self._database, name_of(self._database, name))
+        catalog_id, _, _ = catalog_named(self._database, self._name(name))
         with self._database.transaction() as session:
             expires = None if ttl is None else utc_now() + ttl
             session.execute("set_expiry", catalog=catalog_id, expires=expires)
@@ -168,6 +168,9 @@ class Lake:
     ) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
         return drop_expired(self._database, author_of(author, message, extra))
+
+    def _name(self, catalog: str | Catalog) -> str:
+        return name_of(self._database, self._workbench, catalog)
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return Catalog(self._database, self._states, catalog_id, name, self._workbench)
@@ -210,7 +213,7 @@ class Lake:
     ) -> Catalog:
         """Give a catalog another name."""
         said = author_of(author, message, extra)
-        rename_catalog(self._database, name_of(self._database, name), new_name, author=said)
+        rename_catalog(self._database, self._name(name), new_name, author=said)
         return self.catalog(new_name)
 
     def drop_catalog(
@@ -223,7 +226,7 @@ class Lake:
     ) -> None:
         """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
         said = author_of(author, message, extra)
-        drop_catalog(self._database, name_of(self._database, name), author=said)
+        drop_catalog(self._database, self._name(name), author=said)
 
     def drop_catalogs(
         self,
@@ -235,7 +238,7 @@ class Lake:
     ) -> None:
         """Drop many catalogs in one commit, or none of them if one is missing."""
         said = author_of(author, message, extra)
-        wanted = [name_of(self._database, name) for name in _listed(names, "catalogs")]
+        wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
             raise InvalidArgument("a catalog can be dropped once: one is listed twice")
         drop_catalogs(self._database, wanted, author=said)
@@ -244,7 +247,7 @@ class Lake:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
         if catalog is None:
             return snapshots(self._database, None)
-        return self.catalog(name_of(self._database, catalog)).snapshots()
+        return self.catalog(self._name(catalog)).snapshots()
 
     def options(self) -> Options:
         """The settings of the lake."""
