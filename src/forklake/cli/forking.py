@@ -132,7 +132,7 @@ def diff(
         typer.Argument(metavar="OTHER", help="Another catalog; by default where --catalog was forked."),
     ] = None,
 ) -> None:
-    """Show what --catalog did since it was forked, or since it was last like another catalog."""
+    """Show what --catalog did since it was forked, or what it did that another one does not know of."""
     with settings.connect() as lake:
         found = settings.find_catalog(lake, None).diff(other)
         if settings.output is Output.JSON:
