@@ -34,7 +34,7 @@ def url(tmp_path: Path) -> str:
 def collide(url: str) -> None:
     """Let `shop` change what `a1` has changed."""
     with forklake.connect(url) as lake:
-        lake.catalog("shop").table("orders").delete("id = 50")
+        lake.catalog("shop").table("orders").delete("id = 5")
         lake.catalog("shop").create_view("v", "SELECT 2")
 
 
