@@ -23,7 +23,7 @@ from forklake.model.snapshots import Author, Head, Snapshot
 from forklake.scope import Ids
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
-from forklake.store.read import Moment, catalog_named, head_at, head_of, snapshots
+from forklake.store.read import Moment, catalog_named, dropped, head_at, head_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
@@ -64,6 +64,11 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         return self._workbench
 
     @property
+    def moment(self) -> Moment | None:
+        """The snapshot or time at which the catalog is shown; None for the present."""
+        return self._at
+
+    @property
     def snapshot(self) -> int:
         """The number of the snapshot that the catalog stands at."""
         return self._head().snapshot_id
@@ -78,36 +83,52 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """The history of the catalog, with what it inherited, oldest first."""
         return snapshots(self._database, self.id)
 
-    def materialize(self) -> None:
+    def materialize(
+        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
+    ) -> None:
         """Copy what the catalog inherits, so that it no longer depends on its ancestors.
 
-        Nothing looks different afterwards, neither here nor in its forks.
+        That is a snapshot of its own, after which all that the catalog and its forks hold is as it was.
         """
-        materialize(self._database, self._draft_to_change().head, self.name, author_of(None, None, None))
+        said = author_of(author, message, extra)
+        materialize(self._database, self._draft_to_change().head, self.name, said)
 
-    def diff(self, other: str | None = None) -> CatalogDiff:
+    def diff(self, other: str | Catalog | None = None) -> CatalogDiff:
         """What this catalog did since it was forked, or what it did that another one does not know of.
 
-        Counts and files come at once; the rows of a table when they are asked for, by `.rows()`.
+        It is one-sided: what the other did is no part of it. Counts and files come at once; the rows of
+        a table when they are asked for, by `.rows()`.
         """
         head = self._head()
         ours = Side(self._states.get(head), head)
         if other is None:
-            ancestors = self._database.rows("fork_point", catalog=self.id)
-            if not ancestors:
-                raise InvalidArgument(
-                    f'"{self.name}" was not forked from another catalog: say what to compare it with'
-                )
-            since = ancestors[0][0]
+            since = self._fork_point(head)
             base = Side.at(self._database, head, since)
             done = own_events(self._database, ours, since)
         else:
+            name = name_of(self._database, self._workbench, other)
+            _, _, theirs = catalog_named(self._database, name)
+            if theirs.catalog_id == self.id:
+                raise InvalidArgument(f'"{name}" cannot be compared with itself')
             merging = Merging(self._database, self._states, self._workbench.figures)
-            _, _, theirs = catalog_named(self._database, check_name(other, "catalog"))
-            known = merging.relation(self.name, head, other, theirs)
+            known = merging.relation(self.name, head, name, theirs)
             since, done = known.since, events(self._database, known.ours)
             base = Side(self._states.get(theirs), theirs)
         return catalog_diff(self._database, self._workbench, self.name, ours, base, done, since)
+
+    def _fork_point(self, head: Head) -> SnapshotId:
+        found = self._database.rows("fork_point", catalog=self.id)
+        if not found:
+            raise InvalidArgument(
+                f'"{self.name}" was not forked from another catalog: say what to compare it with'
+            )
+        point = SnapshotId(found[0][0])
+        if head.snapshot_id < point:
+            raise InvalidArgument(
+                f'"{self.name}" is shown as it was at snapshot {head.snapshot_id}, before it was forked at '
+                f"{point}: it had done nothing of its own yet"
+            )
+        return point
 
     def transaction(
         self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
@@ -252,3 +273,22 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         kept = {path for table in rows for path in table.paths}
         workbench.discard([path for path in draft.written if path not in kept])
         return published
+
+
+def name_of(database: Database, workbench: Workbench, catalog: object) -> str:
+    """The name of a live catalog of a lake, given by its name or by a handle on it."""
+    if not isinstance(catalog, Catalog):
+        return check_name(catalog, "catalog")
+    if catalog.workbench is not workbench:
+        raise InvalidArgument(
+            f'"{catalog.name}" is a catalog of a lake that was opened otherwise: pass its name'
+        )
+    if catalog.moment is not None:
+        raise InvalidArgument(
+            f'"{catalog.name}" is shown as it was at {catalog.moment}: pass it as it is now, or its name'
+        )
+    # It may have been renamed since the handle was made.
+    name, ended = database.rows("catalog_name", catalog=catalog.id)[0]
+    if ended is not None:
+        raise dropped(database, catalog.id)
+    return name

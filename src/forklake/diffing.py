@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NoReturn
 
 from forklake.commit.draft import Draft
@@ -13,6 +13,7 @@ from forklake.fork.knowledge import Events
 from forklake.fork.net import Net, net_changes
 from forklake.fork.side import Side
 from forklake.model.ids import SnapshotId, TableId
+from forklake.model.names import QualifiedName
 from forklake.scan.changes import ChangePlan
 from forklake.store.backend import Database
 from forklake.workbench import Workbench
@@ -22,7 +23,7 @@ def _unknown() -> NoReturn:
     raise TypeError("a difference is made by Catalog.diff")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RowDiff(ChangeFeed):
     """Rows that are in one and not in the other, and both sides of those that differ, by row id."""
 
@@ -51,7 +52,7 @@ class CatalogDiff:
     catalog: str
     snapshot: SnapshotId
     base_snapshot: SnapshotId
-    """The state that it is compared with."""
+    """The state that it is compared with: its fork point, or where another catalog stands."""
     objects: tuple[ObjectDiff, ...] = ()
     """Schemas, views and macros."""
     tables: tuple[TableDiff, ...] = ()
@@ -71,10 +72,11 @@ class CatalogDiff:
         """Over all tables."""
         return sum(table.rows_removed for table in self.tables)
 
-    def table(self, name: str) -> TableDiff | None:
-        """The difference of one table, if there is any."""
-        wanted = name if "." in name else f"main.{name}"
-        return next((table for table in self.tables if table.name == wanted), None)
+    def table(self, name: str | tuple[str, str] | QualifiedName) -> TableDiff | None:
+        """The difference of one table, if there is any; of the one that is there, if another was dropped."""
+        wanted = str(QualifiedName.parse(name))
+        found = [table for table in self.tables if table.name == wanted]
+        return min(found, key=lambda table: table.change == "dropped", default=None)
 
 
 def catalog_diff(
@@ -94,17 +96,7 @@ def catalog_diff(
         return lambda: _rows(workbench, net, ours, base, number)
 
     tables = tuple(
-        TableDiff(
-            facts.name,
-            facts.change,
-            facts.schema_changes,
-            facts.files_added,
-            facts.files_retired,
-            facts.files_with_deletes,
-            facts.rows_added,
-            facts.rows_removed,
-            rows_of(number),
-        )
+        TableDiff(*(getattr(facts, each.name) for each in fields(facts)), _rows=rows_of(number))
         for number, facts in table_facts(database, net, base, ours).items()
     )
     objects = tuple(object_diffs(net, base, ours))

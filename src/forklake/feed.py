@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ChangeFeed(Forms):
     """Inserts, deletes and both sides of updates, after one snapshot and up to another."""
 
@@ -31,6 +31,10 @@ class ChangeFeed(Forms):
     start: SnapshotId
     end: SnapshotId
     _predicate: Predicate | None = None
+
+    def __repr__(self) -> str:
+        """Of which table, after which snapshot and up to which."""
+        return f"<{type(self).__name__} of {self._source.table.name!r} after {self.start} up to {self.end}>"
 
     def plan(self) -> ChangePlan:
         """The files that came and went, and the rows that were deleted from others."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from forklake.catalog import Catalog
+from forklake.catalog import Catalog, name_of
 from forklake.commit.catalogs import (
     create_catalog,
     drop_catalog,
@@ -23,7 +23,7 @@ from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
 from forklake.fork.merge import MergeResult, Merging
 from forklake.fork.paths import own_data_path
 from forklake.model.entities import CatalogInfo
-from forklake.model.ids import CatalogId
+from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.snapshots import Author, Snapshot
@@ -77,7 +77,7 @@ class Lake:
 
     def fork(
         self,
-        parent: str,
+        parent: str | Catalog,
         name: str,
         *,
         at: Moment | None = None,
@@ -94,42 +94,47 @@ class Lake:
         It takes a few rows, however large the parent is: nothing is copied, and neither sees what the other
         does from then on. `mode="copy"` copies the rows of the parent's metadata instead, so that the fork
         does not depend on it. `data_path` is another place for the fork's own files. From `ttl` on it may be
-        dropped by `drop_expired`. `if_not_exists` takes a fork of that parent that is there already.
+        dropped by `drop_expired`. `if_not_exists` takes a fork of that parent that is there already, as it
+        is: then `at`, `ttl`, `mode` and `data_path` are not looked at.
         """
-        path = None if data_path is None else own_data_path(str(data_path))
+        path = None if data_path is None else own_data_path(data_path)
         options = ForkOptions(at, path, mode, if_not_exists, ttl)
         made = self._fork(parent, [name], options, author_of(author, message, extra))
         return self._handle(made[name], name) if name in made else self.catalog(name)
 
     def fork_many(
         self,
-        parent: str,
+        parent: str | Catalog,
         names: Iterable[str],
         *,
         at: Moment | None = None,
+        mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
         author: str | None = None,
         message: str | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> list[Catalog]:
-        """Make many forks of a catalog in one commit."""
-        if isinstance(names, str):
-            raise InvalidArgument(f"the names of forks are given as a list, and {names!r} is one name")
-        wanted = list(names)
-        options = ForkOptions(at, if_not_exists=if_not_exists, ttl=ttl)
+        """Make many forks of a catalog in one commit.
+
+        The options are those of `fork`, and hold for each. There is no `data_path`, for two catalogs never
+        share one: make a fork that is to have its own by `fork`.
+        """
+        wanted = _listed(names, "forks")
+        options = ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
         made = self._fork(parent, wanted, options, author_of(author, message, extra))
         return [self._handle(made[name], name) if name in made else self.catalog(name) for name in wanted]
 
     def _fork(
-        self, parent: str, names: Sequence[str], options: ForkOptions, author: Author
+        self, parent: str | Catalog, names: Sequence[str], options: ForkOptions, author: Author
     ) -> dict[str, CatalogId]:
-        return fork_catalogs(self._database, parent, names, options, author, self.data_path)
+        found = self._name(parent)
+        return fork_catalogs(self._database, found, names, options, author, self.data_path)
 
     def merge(
         self,
-        source: str,
-        into: str,
+        source: str | Catalog,
+        into: str | Catalog,
         *,
         dry_run: bool = False,
         author: str | None = None,
@@ -144,21 +149,29 @@ class Lake:
         """
         merging = Merging(self._database, self._states, self._workbench.figures)
         said = author_of(author, message, extra)
-        check_name(source, "catalog")
-        return merging.merge(source, check_name(into, "catalog"), said, dry_run=dry_run)
+        taken, target = self._name(source), self._name(into)
+        return merging.merge(taken, target, said, dry_run=dry_run)
 
-    def set_ttl(self, name: str, ttl: timedelta | None) -> None:
-        """Let a catalog expire after some time from now, or not at all."""
+    def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
+        """Let a catalog expire after some time from now, or not at all.
+
+        One that has expired works on until `drop_expired` drops it.
+        """
         check_ttl(ttl)
-        catalog_id, _, _ = catalog_named(self._database, check_name(name, "catalog"))
+        catalog_id, _, _ = catalog_named(self._database, self._name(name))
         with self._database.transaction() as session:
             expires = None if ttl is None else utc_now() + ttl
             session.execute("set_expiry", catalog=catalog_id, expires=expires)
             session.commit()
 
-    def drop_expired(self) -> list[str]:
+    def drop_expired(
+        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
+    ) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
-        return drop_expired(self._database, author_of(None, None, None))
+        return drop_expired(self._database, author_of(author, message, extra))
+
+    def _name(self, catalog: str | Catalog) -> str:
+        return name_of(self._database, self._workbench, catalog)
 
     def expire_reservations(self) -> list[Swept]:
         """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
@@ -168,43 +181,78 @@ class Lake:
         return Catalog(self._database, self._states, catalog_id, name, self._workbench)
 
     def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
-        """The handle on a catalog, or on the catalog that had this name at some moment, as it was then."""
+        """The handle on a catalog, or on the catalog that had this name at some moment, as it was then.
+
+        If none had it then, it is the catalog that has the name now, as far as that inherited the moment.
+        """
         check_name(name, "catalog")
         if at is None:
             catalog_id, _, _ = catalog_named(self._database, name)
             return self._handle(catalog_id, name)
         snapshot = lake_snapshot(self._database, at)
         found = self._database.rows("catalog_by_name_at", name=name, at=snapshot)
-        if not found:
-            raise CatalogNotFound(f'no catalog was named "{name}" at snapshot {snapshot}')
-        catalog_id = CatalogId(found[0][0])
+        catalog_id = CatalogId(found[0][0]) if found else self._heir(name, snapshot)
         return Catalog(self._database, self._states, catalog_id, name, self._workbench, snapshot)
+
+    def _heir(self, name: str, at: SnapshotId) -> CatalogId:
+        """The fork that has a name now, if it was made later and its history goes back to a snapshot."""
+        for catalog_id, *_ in self._database.rows("catalog_by_name", name=name):
+            points = self._database.rows("fork_point", catalog=catalog_id)
+            stood = self._database.rows("catalog_at_snapshot", catalog=catalog_id, at=at)
+            if points and stood and stood[0][0] <= points[0][0]:
+                return CatalogId(catalog_id)
+        raise CatalogNotFound(f'no catalog was named "{name}" at snapshot {at}')
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
         return catalogs(self._database, lake_snapshot(self._database, at))
 
-    def rename_catalog(self, name: str, new_name: str) -> Catalog:
+    def rename_catalog(
+        self,
+        name: str | Catalog,
+        new_name: str,
+        *,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Catalog:
         """Give a catalog another name."""
-        rename_catalog(
-            self._database, check_name(name, "catalog"), new_name, author=author_of(None, None, None)
-        )
+        said = author_of(author, message, extra)
+        rename_catalog(self._database, self._name(name), new_name, author=said)
         return self.catalog(new_name)
 
-    def drop_catalog(self, name: str) -> None:
+    def drop_catalog(
+        self,
+        name: str | Catalog,
+        *,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
         """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
-        drop_catalog(self._database, check_name(name, "catalog"), author=author_of(None, None, None))
+        said = author_of(author, message, extra)
+        drop_catalog(self._database, self._name(name), author=said)
 
-    def drop_catalogs(self, names: Iterable[str]) -> None:
+    def drop_catalogs(
+        self,
+        names: Iterable[str | Catalog],
+        *,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
         """Drop many catalogs in one commit, or none of them if one is missing."""
-        if isinstance(names, str):
-            raise InvalidArgument(f"the names of catalogs are given as a list, and {names!r} is one name")
-        wanted = [check_name(name, "catalog") for name in names]
-        drop_catalogs(self._database, wanted, author=author_of(None, None, None))
+        said = author_of(author, message, extra)
+        wanted = [self._name(name) for name in _listed(names, "catalogs")]
+        if len(set(wanted)) < len(wanted):
+            raise InvalidArgument("a catalog can be dropped once: one is listed twice")
+        drop_catalogs(self._database, wanted, author=said)
 
-    def snapshots(self, catalog: str | None = None) -> list[Snapshot]:
+    def snapshots(self, catalog: str | Catalog | None = None) -> list[Snapshot]:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
-        return snapshots(self._database, None) if catalog is None else self.catalog(catalog).snapshots()
+        if catalog is None:
+            return snapshots(self._database, None)
+        return self.catalog(self._name(catalog)).snapshots()
 
     def options(self) -> Options:
         """The settings of the lake."""
@@ -228,6 +276,15 @@ class Lake:
     ) -> None:
         """Close it."""
         self.close()
+
+
+def _listed(names: object, of: str) -> list[Any]:
+    """Names that were given as a list, or as anything that lists them."""
+    if isinstance(names, str | Catalog) or not isinstance(names, Iterable):
+        raise InvalidArgument(
+            f"the names of {of} are given as a list, not as {type(names).__name__} {names!r}"
+        )
+    return list[Any](names)
 
 
 def connect(url: str, *, data_path: str | Path | None = None, create: bool = False) -> Lake:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Scan(Forms):
     """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
 
@@ -34,6 +34,11 @@ class Scan(Forms):
     _workbench: Workbench
     _selection: Selection
     _predicate: Predicate | None
+
+    def __repr__(self) -> str:
+        """Of which table, and whether all of its rows are asked for."""
+        some = self._predicate is not None or self._selection.limit is not None
+        return f"<Scan of {'some' if some else 'all'} rows of {self._source.table.name!r}>"
 
     def plan(self) -> ScanPlan:
         """The files that have to be read, and those that need not."""

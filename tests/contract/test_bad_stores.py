@@ -786,6 +786,44 @@ def test_a_wrong_password_is_refused_and_never_shown(own_server: str, tmp_path: 
         assert lake.catalogs() == []
         assert "the right one" not in lake.url + repr(lake)
         assert "the%20right" not in lake.url + repr(lake)
+        shown = urlsplit(lake.url)
+        lake.create_catalog("a")
+    # With the password, which the other knows, the address serves another process.
+    told = shown._replace(netloc=f"{shown.username}:the%20right%20one@{shown.hostname}:{shown.port}").geturl()
+    with forklake.connect(told) as lake:
+        assert [catalog.name for catalog in lake.catalogs()] == ["a"]
+
+
+def test_the_address_of_a_lake_on_a_server_can_be_handed_on(postgres_server: str, tmp_path: Path) -> None:
+    """Whichever way it was written, all but a password is there."""
+    parts = urlsplit(postgres_server)
+    where = f"host={parts.hostname}&port={parts.port}&user={parts.username}"
+    several = f"host={parts.hostname},{parts.hostname}&port={parts.port},{parts.port}&user={parts.username}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute('CREATE ROLE "odd @:/ user" LOGIN SUPERUSER')
+    odd = f"{quote('odd @:/ user', safe='')}@{parts.hostname}:{parts.port}"
+    given = [
+        postgres_server + "?application_name=a%20b%26c&sslmode=disable",
+        f"postgresql://{parts.path}?{where}",
+        f"postgresql://{parts.path}?{several}",
+        f"postgresql://{odd}{parts.path}",
+    ]
+    try:
+        for number, address in enumerate(given):
+            url = f"{address}{'&' if '?' in address else '?'}metadata_schema=handed%20on{number}"
+            with forklake.connect(url, data_path=tmp_path / "files", create=True) as lake:
+                lake.create_catalog(f"c{number}")
+                shown = lake.url
+            with forklake.connect(shown) as lake:
+                assert [catalog.name for catalog in lake.catalogs()] == [f"c{number}"]
+                assert lake.url == shown
+            if number == 0:
+                assert "application_name=a%20b%26c&sslmode=disable&" in shown
+    finally:
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            for number in range(len(given)):
+                connection.execute(f'DROP SCHEMA IF EXISTS "handed on{number}" CASCADE'.encode())
+            connection.execute('DROP ROLE "odd @:/ user"')
 
 
 # ---- A server that goes away ----------------------------------------------------------------------------

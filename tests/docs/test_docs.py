@@ -69,7 +69,13 @@ def test_the_sql_on_the_metadata_page_runs(tmp_path) -> None:
     import forklake
 
     with forklake.connect(f"sqlite:///{tmp_path}/lake.db", create=True) as lake:
-        lake.create_catalog("c").create_table("t", "id INT")
+        lake.create_catalog("shop").create_table("old", "id INT")
+        lake.drop_catalog("shop")
+        shop = lake.create_catalog("shop")
+        shop.create_table("t", "id INT")
+        shop.create_table("dropped", "id INT")
+        shop.drop_table("dropped")
+        lake.fork("shop", "other").create_table("others", "id INT")
     page = (ROOT / "docs" / "metadata.md").read_text(encoding="utf-8")
     (query,) = [code for kind, code in BLOCK.findall(page) if kind == "sql"]
     with contextlib.closing(sqlite3.connect(tmp_path / "lake.db")) as connection:

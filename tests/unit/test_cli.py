@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import forklake
 from forklake.catalog import Catalog
@@ -31,6 +30,9 @@ from forklake.errors import StoreError
 from forklake.lake import Lake
 from forklake.localpg import LocalPostgres
 from forklake.transaction import Transaction
+from tests.unit.command_line import data, done, no_settings_from_outside, refusal, rows, run, the_line
+
+__all__ = ["no_settings_from_outside"]
 
 SCRIPT = Path(sys.executable).with_name("forklake")
 ROOT = Path(__file__).parents[2]
@@ -48,12 +50,6 @@ ODD_NAMES = [
     "a.b",
     " blanks ",
 ]
-
-
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORKLAKE_LAKE", "FORKLAKE_CATALOG", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -87,37 +83,6 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run(*arguments: str, **env: str) -> Any:
-    return CliRunner().invoke(app, arguments, env=env, prog_name="forklake", catch_exceptions=False)
-
-
-def done(*arguments: str, **env: str) -> str:
-    result = run(*arguments, **env)
-    assert (result.exit_code, result.stderr) == (0, "")
-    return result.stdout
-
-
-def data(*arguments: str, **env: str) -> Any:
-    return json.loads(done("--json", *arguments, **env))
-
-
-def refusal(*arguments: str, **env: str) -> str:
-    result = run(*arguments, **env)
-    assert (result.exit_code, result.stdout) == (1, "")
-    return the_line(result.stderr)
-
-
-def the_line(stderr: str) -> str:
-    (line,) = stderr.splitlines()
-    assert line.startswith("forklake: ")
-    return line.removeprefix("forklake: ")
-
-
-def rows(text: str) -> list[list[str]]:
-    """The cells of a table whose cells hold no two blanks in a row."""
-    return [[part.strip() for part in line.split("  ") if part.strip()] for line in text.splitlines()]
-
-
 def script(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [SCRIPT, *arguments], capture_output=True, text=True, check=False, timeout=120, **options
@@ -141,7 +106,7 @@ def test_a_lake_is_made_filled_listed_and_emptied_on_every_database(
     assert data("--lake", lake, "create", "shop")["name"] == "shop"
     assert [catalog["name"] for catalog in data("--lake", lake, "catalogs")] == ["shop"]
     assert data("--lake", lake, "--catalog", "shop", "tables") == []
-    assert data("--lake", lake, "drop", "shop")["dropped"] is True
+    assert data("--lake", lake, "drop", "shop")[0]["dropped"] is True
     assert data("--lake", lake, "catalogs") == []
     assert [snapshot["catalog"] for snapshot in data("--lake", lake, "snapshots")] == [None, "shop", "shop"]
 
@@ -169,7 +134,7 @@ def test_catalogs_are_listed_as_text_and_as_json(url: str) -> None:
     found = data("--lake", url, "catalogs")
     assert [catalog["name"] for catalog in found] == ["lab", "shop"]
     assert list(found[0]) == [
-        "name", "id", "uuid", "parent", "fork_snapshot", "depth", "created_at", "expires_at",
+        "name", "id", "uuid", "parent", "fork_snapshot", "depth", "created_at", "expires_at", "expired",
     ]  # fmt: skip
     assert datetime.fromisoformat(found[0]["created_at"]).tzinfo is not None
     header, lab, _ = rows(done("--lake", url, "catalogs"))
@@ -190,7 +155,7 @@ def test_an_empty_listing_says_so_in_text(url: str) -> None:
 
 
 def test_drop_says_what_it_dropped_and_where_it_can_still_be_seen(url: str) -> None:
-    dropped = data("--lake", url, "drop", "shop")
+    (dropped,) = data("--lake", url, "drop", "shop")
     assert list(dropped) == ["name", "id", "snapshot", "tables", "dropped"]
     assert (dropped["tables"], dropped["dropped"]) == (2, True)
     assert [catalog["name"] for catalog in data("--lake", url, "catalogs")] == ["lab"]
@@ -200,9 +165,24 @@ def test_drop_says_what_it_dropped_and_where_it_can_still_be_seen(url: str) -> N
 
 def test_a_dry_run_of_drop_drops_nothing(url: str) -> None:
     before = data("--lake", url, "snapshots")
-    assert data("--lake", url, "drop", "shop", "--dry-run")["dropped"] is False
-    assert ["dropped", "no"] in rows(done("--lake", url, "drop", "shop", "--dry-run", "--yes"))
+    assert [each["dropped"] for each in data("--lake", url, "drop", "shop", "lab", "--dry-run")] == [
+        False
+    ] * 2
+    header, shop = rows(done("--lake", url, "drop", "shop", "--dry-run", "--yes"))
+    assert (header[-1], shop[0], shop[-1]) == ("dropped", "shop", "no")
     assert data("--lake", url, "snapshots") == before
+
+
+def test_catalogs_are_dropped_together_or_not_at_all(url: str) -> None:
+    before = data("--lake", url, "snapshots")
+    assert '"nobody"' in refusal("--lake", url, "drop", "shop", "nobody", "lab")
+    assert "twice" in refusal("--lake", url, "drop", "shop", "shop")
+    assert data("--lake", url, "snapshots") == before
+    dropped = data("--lake", url, "drop", "shop", "lab")
+    assert [(each["name"], each["tables"], each["dropped"]) for each in dropped] == [
+        ("shop", 2, True), ("lab", 0, True),
+    ]  # fmt: skip
+    assert len(data("--lake", url, "snapshots")) == len(before) + 1
 
 
 def test_tables_are_listed_as_text_and_as_json(url: str) -> None:
@@ -343,7 +323,10 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "fork": data(*lake, "fork", "shop", "agent"),
         "diff": data("--lake", url, "--catalog", "agent", "diff"),
         "merge": data(*lake, "merge", "agent", "--into", "shop"),
-        "drop": data(*lake, "drop", "x"),
+        "rename": data(*lake, "rename", "x", "y"),
+        "ttl": data(*lake, "ttl", "y", "1h"),
+        "materialize": data(*lake, "materialize", "agent"),
+        "drop": data(*lake, "drop", "y")[0],
         "demo": data("demo"),
     }
     for name, (_, kind) in RESULTS.items():
@@ -386,6 +369,8 @@ def test_every_command_and_option_has_help(name: str) -> None:
     assert "Usage: forklake" in text
     for param in command.params:
         assert (param.opts[0] if param.param_type_name == "option" else param.metavar) in text
+    assert "<bool>" not in text
+    assert "{" not in text
 
 
 @pytest.mark.parametrize(
@@ -396,6 +381,8 @@ def test_every_command_and_option_has_help(name: str) -> None:
         ("catalogs", "--nonsense"),
         ("catalogs", "surplus"),
         ("create",),
+        ("drop",),
+        ("drop", "shop", "--expired"),
         ("--lake",),
         ("catalogs", "--at", "yesterday"),
         ("catalogs", "--at", "-1"),
@@ -416,13 +403,29 @@ def test_wrong_usage_exits_with_2(arguments: tuple[str, ...], url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["init", "create x", "catalogs", "drop x", "tables", "describe x", "snapshots"]
+    "command",
+    [
+        "init",
+        "create x",
+        "catalogs",
+        "drop x",
+        "drop --expired",
+        "tables",
+        "describe x",
+        "snapshots",
+        "fork x y",
+        "diff",
+        "merge x --into y",
+        "rename x y",
+        "ttl x 1h",
+        "materialize x",
+    ],
 )
 def test_without_a_lake_every_command_says_how_to_name_one(command: str) -> None:
     assert refusal(*command.split()) == "no lake was named: pass --lake URL or set FORKLAKE_LAKE"
 
 
-@pytest.mark.parametrize("command", ["tables", "describe x", "compact"])
+@pytest.mark.parametrize("command", ["tables", "describe x", "diff", "diff x", "materialize", "compact"])
 def test_without_a_catalog_the_commands_that_need_one_say_how_to_name_it(command: str, url: str) -> None:
     expected = "no catalog was named: pass --catalog NAME or set FORKLAKE_CATALOG"
     assert refusal("--lake", url, *command.split()) == expected
@@ -510,7 +513,7 @@ def test_a_name_is_printed_as_it_is(name: str, url: str) -> None:
     found = run("--lake", url, f"--catalog={name}", "describe", f"{quoted}.{quoted}")
     assert any(line.startswith(name) for line in found.stdout.split("\n\n")[1].splitlines())
     assert name in refusal("--lake", url, "create", "--", name)
-    assert data("--lake", url, "drop", "--", name)["name"] == name
+    assert [each["name"] for each in data("--lake", url, "drop", "--", name)] == [name]
 
 
 def test_a_terminal_is_shown_control_characters_and_does_not_obey_them(url: str) -> None:
@@ -639,7 +642,7 @@ def test_at_a_terminal_drop_asks_first(answer: str, at_a_terminal: Any, url: str
     assert len(data("--lake", url, "catalogs")) == 2
     os.write(terminal, f"{answer}\n".encode())
     stdout, _ = process.communicate(timeout=60)
-    assert (process.returncode, json.loads(stdout)["dropped"]) == (0, True)
+    assert (process.returncode, json.loads(stdout)[0]["dropped"]) == (0, True)
     assert len(data("--lake", url, "catalogs")) == 1
 
 

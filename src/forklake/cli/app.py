@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import forklake
-from forklake.cli import commands, forking, maintaining
+from forklake.cli import commands, forking, maintaining, managing
 from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
 from forklake.cli.render import Output, literal
@@ -25,8 +25,24 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 
 
+class Command(TyperCommand):
+    """A command, with help in the words of the reference."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows its name: an argument that is needed has no braces around it."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its arguments and options."""
+        return _plain(super().get_params(ctx))
+
+
 class Program(TyperGroup):
     """The group of commands. An error that has a message for the user becomes one line on stderr."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of the program."""
+        return _plain(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -44,6 +60,14 @@ class Program(TyperGroup):
             raise _refusal(str(error), REFUSED) from error
         except KeyboardInterrupt as error:
             raise _refusal("interrupted", INTERRUPTED) from error
+
+
+def _plain(params: list[Any]) -> list[Any]:
+    """Flags take no value, so their help names no type of one."""
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
 
 
 def _refusal(message: str, code: int) -> typer.Exit:
@@ -96,7 +120,10 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     forking.fork,
     forking.diff,
     forking.merge,
-    commands.drop,
+    managing.rename,
+    managing.ttl,
+    managing.materialize,
+    managing.drop,
     commands.tables,
     commands.describe,
     commands.snapshots,
@@ -104,7 +131,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
 )
 for command in COMMANDS:
-    app.command()(with_settings(command))
+    app.command(cls=Command)(with_settings(command))
 
 
 def main() -> None:

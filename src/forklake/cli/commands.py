@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from forklake.cli.describe import describe_table, render_description
+from forklake.cli.managing import CatalogNow
 from forklake.cli.options import At, Settings
-from forklake.cli.render import is_terminal, literal, render
-from forklake.errors import InvalidArgument
+from forklake.cli.render import render
 from forklake.lake import init as init_lake
+from forklake.model.entities import CatalogInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +25,11 @@ class LakeCreated:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogCreated:
-    """A catalog that is there now."""
+class CatalogListed(CatalogInfo):
+    """A catalog of the lake, and whether its time is over."""
 
-    name: str
-    id: int
-    snapshot: int
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogDropped:
-    """A catalog that was dropped, or would be, and the last snapshot that shows it."""
-
-    name: str
-    id: int
-    snapshot: int
-    tables: int
-    dropped: bool
+    expired: bool | None
+    """None for one that does not expire."""
 
 
 def init(
@@ -68,30 +57,19 @@ def create(
     """Create an empty catalog."""
     with settings.connect() as lake:
         catalog = lake.create_catalog(name, if_not_exists=if_not_exists)
-        render(CatalogCreated(catalog.name, catalog.id, catalog.snapshot), settings.output)
+        render(CatalogNow.of(catalog), settings.output)
 
 
 def catalogs(settings: Settings, at: At = None) -> None:
-    """List the catalogs of the lake."""
+    """List the catalogs of the lake, and say which have expired."""
     with settings.connect() as lake:
-        render(lake.catalogs(at=at), settings.output)
+        now = datetime.now(UTC)
+        render([_listed(info, now) for info in lake.catalogs(at=at)], settings.output)
 
 
-def drop(
-    settings: Settings,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the catalog.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be dropped, and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, even at a terminal.")] = False,
-) -> None:
-    """Drop a catalog. Older snapshots still show it, and no other catalog loses anything."""
-    with settings.connect() as lake:
-        catalog = lake.catalog(name)
-        found = CatalogDropped(name, catalog.id, catalog.snapshot, len(catalog.tables()), dropped=False)
-        if not dry_run:
-            if is_terminal(sys.stdin) and not yes:
-                _ask(f'Drop catalog "{name}" with {found.tables} tables?')
-            lake.drop_catalog(name)
-        render(replace(found, dropped=not dry_run), settings.output)
+def _listed(info: CatalogInfo, now: datetime) -> CatalogListed:
+    known = [getattr(info, field.name) for field in fields(info)]
+    return CatalogListed(*known, expired=None if info.expires_at is None else info.expires_at <= now)
 
 
 def tables(
@@ -126,10 +104,3 @@ def snapshots(settings: Settings) -> None:
     """List the commits of the lake, or with --catalog those of one catalog, oldest first."""
     with settings.connect() as lake:
         render(lake.snapshots(settings.catalog or None), settings.output, last="changes")
-
-
-def _ask(question: str) -> None:
-    # On stderr, since stdout is for the result.
-    typer.echo(f"{literal(question)} [y/N] ", err=True, nl=False)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidArgument("nothing was dropped: the answer was not yes")

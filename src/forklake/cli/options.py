@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,8 @@ from forklake.store.read import Moment
 
 GLOBAL_PANEL = "Global options"
 _LAST_SNAPSHOT = 2**63 - 1
+_SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +65,24 @@ def moment(text: str) -> Moment:
         ) from None
 
 
-At = Annotated[
-    Any,
-    typer.Option(
-        parser=moment,
-        metavar="SNAPSHOT|TIME",
-        help="Look at the past: a snapshot by its number, or an ISO 8601 time, local unless it names a zone.",
-    ),
-]
+def span(text: str) -> timedelta:
+    """Read how long a catalog is to live."""
+    found = _SPAN.match(text.strip())
+    length = found and timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if not length:
+        raise InvalidArgument(f"{text!r} is no time to live: write 90s, 30m, 12h or 7d")
+    return length
+
+
+_MOMENT = "a snapshot by its number, or an ISO 8601 time, local unless it names a zone."
+
+
+def _moment_option(purpose: str) -> Any:
+    return typer.Option(parser=moment, metavar="SNAPSHOT|TIME", help=f"{purpose}: {_MOMENT}")
+
+
+At = Annotated[Any, _moment_option("Look at the past")]
+StartAt = Annotated[Any, _moment_option("Start from the parent's past")]
 
 _LAKE: dict[str, Any] = {
     "metavar": "URL",

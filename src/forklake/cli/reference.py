@@ -10,13 +10,14 @@ import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from forklake.cli.app import app
-from forklake.cli.commands import CatalogCreated, CatalogDropped, LakeCreated
+from forklake.cli.commands import CatalogListed, LakeCreated
 from forklake.cli.demo import StoryTold
 from forklake.cli.describe import TableDescription
 from forklake.cli.forking import DiffShown, ForkMade, Merged
+from forklake.cli.managing import CatalogDropped, CatalogNow, TimeToLive
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.compacting import CompactedTable
-from forklake.model.entities import CatalogInfo, TableInfo
+from forklake.model.entities import TableInfo
 from forklake.model.snapshots import Snapshot
 
 _HEAD = """\
@@ -38,17 +39,21 @@ The global options may stand before the command or after it; after it they count
 - **JSON** (`--json`) is for programs: one document in plain ASCII, with the same data under stable keys, and
   times in ISO 8601. What is not set is `null`.
 - **Exit codes**: 0 done; 1 refused, with one line on stderr that says why and what to do; 2 wrong usage;
-  130 interrupted; 141 when whoever read the output stopped reading.
+  130 interrupted; 141 when whoever read the output stopped reading. A merge with conflicts is refused, a dry
+  run of it too, and lists them on stdout all the same.
 """
 
 RESULTS: dict[str, tuple[str, type[Any]]] = {
     "init": ("an object", LakeCreated),
-    "create": ("an object", CatalogCreated),
-    "catalogs": ("a list of objects", CatalogInfo),
+    "create": ("an object", CatalogNow),
+    "catalogs": ("a list of objects", CatalogListed),
     "fork": ("an object", ForkMade),
     "diff": ("an object", DiffShown),
     "merge": ("an object", Merged),
-    "drop": ("an object", CatalogDropped),
+    "rename": ("an object", CatalogNow),
+    "ttl": ("an object", TimeToLive),
+    "materialize": ("an object", CatalogNow),
+    "drop": ("a list of objects", CatalogDropped),
     "tables": ("a list of objects", TableInfo),
     "describe": ("an object", TableDescription),
     "snapshots": ("a list of objects", Snapshot),
@@ -73,11 +78,16 @@ def _section(name: str, command: Any) -> str:
 
 
 def _usage(name: str, params: list[TyperArgument | TyperOption]) -> Iterator[str]:
-    arguments = [param.metavar or "" for param in params if isinstance(param, TyperArgument)]
+    arguments = [_argument(param) for param in params if isinstance(param, TyperArgument)]
     options = ["[OPTIONS]"] if len(params) > len(arguments) else []
     yield f"```text\n{' '.join(['forklake', name, *arguments, *options])}\n```\n"
     if params:
         yield _table(params)
+
+
+def _argument(param: TyperArgument) -> str:
+    name = param.metavar or ""
+    return (name if param.required else f"[{name}]") + ("..." if param.nargs != 1 else "")
 
 
 def _table(params: Iterable[Any]) -> str:

@@ -52,6 +52,8 @@ def to_plain(value: Any) -> Any:
             return {str(key): to_plain(inner) for key, inner in value.items()}
         case list() | tuple():
             return [to_plain(item) for item in value]
+        case frozenset():
+            return sorted(value)
         case _:
             return value
 

@@ -30,6 +30,7 @@ Mode = Literal["reference", "copy"]
 ATTEMPTS = 100
 _TICK = timedelta(microseconds=1)
 _LONGEST = timedelta(days=365_000)
+_NO_FORK = " by a catalog that is no fork of this one, though perhaps of a dropped one of its name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,9 @@ class _Point:
 def check_ttl(ttl: object) -> None:
     """A time to live ends in the future, and in one that the calendar knows."""
     if ttl is not None and (not isinstance(ttl, timedelta) or not timedelta(0) < ttl <= _LONGEST):
+        shown = ttl if isinstance(ttl, timedelta) else repr(ttl)
         raise InvalidArgument(
-            f"a time to live is a positive timedelta of a thousand years at most, not {ttl!r}"
+            f"a time to live is a positive timedelta of a thousand years at most, not {shown}"
         )
 
 
@@ -149,7 +151,9 @@ def _fork_point(session: Session, parent: str, found: list[Row], at: Moment | No
             rows = session.rows("catalog_at_own_snapshot", catalog=catalog, at=at) if known else []
         if not rows:
             raise SnapshotNotFound(
-                f'"{parent}" has no snapshot {at}: `forklake snapshots` lists those that it has'
+                f'"{parent}" did not exist yet at {at}: `forklake snapshots` tells since when it does'
+                if isinstance(at, datetime)
+                else f'"{parent}" has no snapshot {at}: `forklake snapshots` lists those that it has'
             )
         snapshot, schema_version, moment = rows[0]
     lineage = tuple(row[4:] for row in found)
@@ -160,14 +164,14 @@ def _missing(found: list[Row], names: Sequence[str], parent: CatalogId, options:
     """The names that no catalog has yet; a fork of the same parent will do if that was said."""
     others = [name for name, _, source in found if not options.if_not_exists or source != parent]
     if others:
-        raise _taken(others)
+        raise _taken(others, by=_NO_FORK if options.if_not_exists else "")
     there = {name for name, _, _ in found}
     return [name for name in names if name not in there]
 
 
-def _taken(names: Sequence[str]) -> CatalogExists:
+def _taken(names: Sequence[str], *, by: str = "") -> CatalogExists:
     shown = ", ".join(f'"{name}"' for name in names[:3])
-    return CatalogExists(f"{shown} is taken: choose another name, or drop that catalog first")
+    return CatalogExists(f"{shown} is taken{by}: choose another name, or drop that catalog first")
 
 
 def _write_forks(

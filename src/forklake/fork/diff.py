@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -48,8 +48,12 @@ class TableFacts:
     files_with_deletes: tuple[str, ...] = ()
     """Files that are still there and have lost rows."""
     rows_added: int = 0
-    """In files that came. A row that was updated counts here and among those removed."""
+    """A row that was updated counts here and among those removed."""
     rows_removed: int = 0
+    inlined_added: int = 0
+    """So many of the rows that were added lie in the metadata, in no file."""
+    inlined_removed: int = 0
+    """So many of the rows that were removed lay in the metadata."""
 
 
 def object_diffs(net: Net, base: Side, ours: Side) -> Iterator[ObjectDiff]:
@@ -86,18 +90,31 @@ def table_facts(database: Database, net: Net, base: Side, ours: Side) -> dict[Ta
 def _with_files(facts: TableFacts, files: NetFiles | None) -> TableFacts:
     if files is None:
         return facts
+    inlined = _inlined(files)
     return replace(
         facts,
-        files_added=tuple(_path(state) for state in files.added),
-        files_retired=tuple(_path(state) for state in files.retired),
-        files_with_deletes=tuple(_path(now) for _, now in files.holed),
+        files_added=_paths(files.added),
+        files_retired=_paths(files.retired),
+        files_with_deletes=_paths(now for _, now in files.holed),
         rows_added=files.rows_added,
         rows_removed=files.rows_removed,
+        inlined_added=inlined.rows_added,
+        inlined_removed=inlined.rows_removed,
     )
 
 
-def _path(state: FileState) -> str:
-    return state.file.path or f"inlined rows {state.file.id}"
+def _paths(states: Iterable[FileState]) -> tuple[str, ...]:
+    return tuple(state.file.path for state in states if not state.file.inlined)
+
+
+def _inlined(files: NetFiles) -> NetFiles:
+    """The same, of rows that lie in the metadata."""
+    return NetFiles(
+        files.table,
+        tuple(state for state in files.added if state.file.inlined),
+        tuple(state for state in files.retired if state.file.inlined),
+        tuple((before, now) for before, now in files.holed if now.file.inlined),
+    )
 
 
 def _schema_changes(net: Net, before: Table | None, after: Table, base: Side, ours: Side) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from forklake.data.address import S3, split_data_path
@@ -9,12 +10,25 @@ from forklake.errors import DataPathOverlap, InvalidUrl
 from forklake.store.backend import Session
 
 
-def own_data_path(text: str) -> str:
+def own_data_path(given: object) -> str:
     """The data path of a fork as it is stored."""
-    stored, options = split_data_path(text)
+    if not isinstance(given, str | Path):
+        raise InvalidUrl(f"a data path is given as text or as a Path, not as {type(given).__name__}")
+    stored, options = split_data_path(str(given))
     if options:
         raise InvalidUrl("options of a bucket belong to the data path of the lake, and serve its forks too")
+    if not stored.startswith(S3):
+        _refuse_file(Path(stored))
     return stored
+
+
+def _refuse_file(folder: Path) -> None:
+    """Refuse a place where no folder can be: something else is there, or on the way."""
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place):
+            if not place.is_dir():
+                raise InvalidUrl(f"{place} is not a folder: choose another place for the fork's files")
+            return
 
 
 def refuse_overlap(session: Session, data_path: str, lake: str) -> None:
@@ -25,7 +39,8 @@ def refuse_overlap(session: Session, data_path: str, lake: str) -> None:
         found = _canonical(other)
         if wanted.startswith(found) or found.startswith(wanted):
             raise DataPathOverlap(
-                f"{data_path} overlaps {other}, where other files of the lake are: choose a place apart"
+                f"{data_path} overlaps {other}, where other files of the lake are: choose a place apart. "
+                "That of a dropped fork stays taken, since others may read its files"
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from forklake.errors import (
     DataPathMismatch,
@@ -65,8 +65,9 @@ def parse_url(url: str) -> Address:
     ours = {name: value for name, value in query if name in _OPTIONS[kind]}
     others = [(name, value) for name, value in query if name not in ours]
     if kind == "postgresql":
-        conninfo = urlunsplit((kind, parts.netloc, parts.path, urlencode(others, quote_via=quote), ""))
-        return Address(kind, None, conninfo, ours)
+        # Not by urlunsplit: without a host it leaves out the slashes.
+        query_left = f"?{urlencode(others, quote_via=quote)}" if others else ""
+        return Address(kind, None, f"{kind}://{parts.netloc}{parts.path}{query_left}", ours)
     if others:
         hint = (
             ": SQLite has no schemas, use one file for each lake" if others[0][0] == "metadata_schema" else ""

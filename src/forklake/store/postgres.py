@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg import pq, sql
@@ -44,6 +44,7 @@ from forklake.store.tables import TABLES
 
 LONGEST_NAME = 63
 
+_SECRET = ("password", "sslpassword", "oauth_client_secret")
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "forklake"}
 # Every statement is keyed, so an index is right however few rows there were when its plan was made and kept.
 _PLANNING = (("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"))
@@ -329,11 +330,17 @@ def _parameters(conninfo: str) -> dict[str, Any]:
 
 
 def _shown(parameters: Mapping[str, Any], metadata_schema: str) -> str:
-    """An address for messages: without a password."""
-    host, port = parameters.get("host", "localhost"), parameters.get("port", 5432)
-    return (
-        f"postgresql://{host}:{port}/{parameters.get('dbname', '')}?metadata_schema={quote(metadata_schema)}"
-    )
+    """The address without a password, for messages and for other processes that know the password."""
+    given = {name: str(value) for name, value in parameters.items() if name not in _SECRET}
+    user, name = given.pop("user", ""), given.pop("dbname", "")
+    place = ""
+    # Of several servers, the list has no place before the path.
+    if "," not in given.get("host", "") + given.get("port", ""):
+        host, port = given.pop("host", ""), given.pop("port", "")
+        place = (f"[{host}]" if ":" in host else quote(host, safe="")) + (port and f":{port}")
+    before = (user and f"{quote(user, safe='')}@") + place
+    options = urlencode({**given, "metadata_schema": metadata_schema}, quote_via=quote)
+    return f"postgresql://{before}/{quote(name, safe='')}?{options}"
 
 
 @contextmanager

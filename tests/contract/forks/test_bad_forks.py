@@ -26,8 +26,8 @@ REFUSED: dict[str, tuple[Attempt, type[forklake.ForklakeError], str]] = {
     "an old name of the parent": (fork("before"), forklake.CatalogNotFound, "before"),
     "a parent in other letters": (fork("MAIN_CATALOG"), forklake.CatalogNotFound, "MAIN_CATALOG"),
     "no parent": (fork(None), forklake.InvalidName, "text"),
-    "a handle as a parent": (
-        lambda lake: lake.fork(lake.catalog("taken"), "n"),
+    "a table as a parent": (
+        lambda lake: lake.fork(lake.catalog("taken").table("t"), "n"),
         forklake.InvalidName,
         "text",
     ),
@@ -36,7 +36,17 @@ REFUSED: dict[str, tuple[Attempt, type[forklake.ForklakeError], str]] = {
     "itself if it does not exist": (
         fork(name="main_catalog", if_not_exists=True),
         forklake.CatalogExists,
-        "main_catalog",
+        "no fork of this one",
+    ),
+    "another's fork if it does not exist": (
+        fork("taken", "other_fork", if_not_exists=True),
+        forklake.CatalogExists,
+        "no fork of this one",
+    ),
+    "a dropped parent's fork if it does not exist": (
+        fork("again", "orphan", if_not_exists=True),
+        forklake.CatalogExists,
+        "perhaps of a dropped one of its name",
     ),
     "an empty name": (fork(name=""), forklake.InvalidName, "empty"),
     "no name": (fork(name=None), forklake.InvalidName, "text"),
@@ -57,12 +67,16 @@ REFUSED: dict[str, tuple[Attempt, type[forklake.ForklakeError], str]] = {
     "a truth as a snapshot": (fork(at=True), forklake.InvalidArgument, "moment"),
     "a text as a snapshot": (fork(at="3"), forklake.InvalidArgument, "moment"),
     "a fraction as a snapshot": (fork(at=3.0), forklake.InvalidArgument, "moment"),
-    "a time before all": (fork(at=datetime(1999, 1, 1, tzinfo=UTC)), forklake.SnapshotNotFound, "1999"),
+    "a time before all": (
+        fork(at=datetime(1999, 1, 1, tzinfo=UTC)),
+        forklake.SnapshotNotFound,
+        "not exist yet at 1999",
+    ),
     "the first of all times": (fork(at=datetime.min), forklake.SnapshotNotFound, "0001"),
     "an unknown mode": (fork(mode="shallow"), forklake.InvalidArgument, "shallow"),
     "no mode": (fork(mode=None), forklake.InvalidArgument, "None"),
     "a mode that is a list": (fork(mode=[]), forklake.InvalidArgument, "copy"),
-    "no time to live": (fork(ttl=timedelta(0)), forklake.InvalidArgument, "time to live"),
+    "no time to live": (fork(ttl=timedelta(0)), forklake.InvalidArgument, "not 0:00:00"),
     "a number as a time to live": (fork(ttl=3600), forklake.InvalidArgument, "time to live"),
     "a copy with no time to live": (
         fork(mode="copy", ttl=timedelta(-1)),
@@ -81,6 +95,25 @@ REFUSED: dict[str, tuple[Attempt, type[forklake.ForklakeError], str]] = {
         forklake.DataPathOverlap,
         "apart",
     ),
+    "a place in a dropped fork's": (
+        lambda lake: lake.fork("main_catalog", "new", data_path=lake.data_path.rstrip("/") + "-own/x"),
+        forklake.DataPathOverlap,
+        "dropped fork stays taken",
+    ),
+    "a number as a place": (fork(data_path=5), forklake.InvalidUrl, "not as int"),
+    "bytes as a place": (fork(data_path=b"x"), forklake.InvalidUrl, "not as bytes"),
+    "a file as a place": (fork(data_path=__file__), forklake.InvalidUrl, "not a folder"),
+    "a place below a file": (fork(data_path=f"{__file__}/a/b"), forklake.InvalidUrl, "not a folder"),
+    "a link to nowhere as a place": (
+        lambda lake: lake.fork("main_catalog", "new", data_path=Path(lake.data_path).with_name("nowhere")),
+        forklake.InvalidUrl,
+        "not a folder",
+    ),
+    "many with an unknown mode": (
+        lambda lake: lake.fork_many("main_catalog", ["n"], mode="shallow"),
+        forklake.InvalidArgument,
+        "shallow",
+    ),
     "an unreadable message": (fork(message="\0"), forklake.InvalidArgument, ""),
     "extra that is no JSON": (fork(extra={"a": object()}), forklake.InvalidArgument, ""),
 }
@@ -91,8 +124,14 @@ def source(lake: forklake.Lake) -> forklake.Catalog:
     lake.create_catalog("before").create_table("t", "id BIGINT, v VARCHAR").append(many())
     source = lake.rename_catalog("before", "main_catalog")
     lake.fork("main_catalog", "taken").table("t").append(numbered(1))
-    lake.fork("main_catalog", "dropped")
+    lake.fork("main_catalog", "dropped", data_path=lake.data_path.rstrip("/") + "-own")
     lake.drop_catalog("dropped")
+    lake.fork("main_catalog", "other_fork")
+    lake.create_catalog("again")
+    lake.fork("again", "orphan")
+    lake.drop_catalog("again")
+    lake.create_catalog("again")
+    Path(lake.data_path).with_name("nowhere").symlink_to("/no/such/folder")
     return source
 
 

@@ -123,6 +123,13 @@ def test_many_forks_take_the_same_options(lake: forklake.Lake, source: forklake.
     assert len(expiries) == 1
 
 
+def test_many_copies_do_without_their_parent(lake: forklake.Lake, source: forklake.Catalog, raw) -> None:
+    expected = content(source.table("t"))
+    forks = lake.fork_many("main_catalog", ["a", "b"], mode="copy")
+    raw(f"DELETE FROM ducklake_data_file WHERE catalog_id = {source.id}")
+    assert [content(fork.table("t")) for fork in forks] == [expected] * 2
+
+
 def test_many_make_the_same_forks_at_once(lake: forklake.Lake, source: forklake.Catalog, reopen, in_threads):
     def make() -> list[int]:
         found = reopen().fork_many("main_catalog", ["a", "b", "c"], if_not_exists=True)
