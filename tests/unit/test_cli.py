@@ -134,7 +134,8 @@ def test_catalogs_are_listed_as_text_and_as_json(url: str) -> None:
     found = data("--lake", url, "catalogs")
     assert [catalog["name"] for catalog in found] == ["lab", "shop"]
     assert list(found[0]) == [
-        "name", "id", "uuid", "parent", "fork_snapshot", "depth", "created_at", "expires_at", "expired",
+        "name", "id", "uuid", "parent", "fork_snapshot", "depth", "created_at", "expires_at",
+        "parent_dropped", "expired",
     ]  # fmt: skip
     assert datetime.fromisoformat(found[0]["created_at"]).tzinfo is not None
     header, lab, _ = rows(done("--lake", url, "catalogs"))

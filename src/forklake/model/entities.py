@@ -31,6 +31,8 @@ class CatalogInfo:
     depth: int
     created_at: datetime
     expires_at: datetime | None
+    parent_dropped: bool | None
+    """None for one that has no parent. Another catalog may have the name of a dropped one."""
 
 
 @dataclass(frozen=True, slots=True)

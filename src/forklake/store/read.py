@@ -142,8 +142,9 @@ def catalogs(database: Database, at: SnapshotId) -> list[CatalogInfo]:
             depth,
             as_time(created),
             None if expires is None else as_time(expires),
+            None if parent is None else bool(orphaned),
         )
-        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires in database.rows(
+        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires, orphaned in database.rows(
             "catalogs_at", at=at
         )
     ]

@@ -86,6 +86,24 @@ def test_a_fork_is_listed_with_where_it_comes_from(lake: forklake.Lake, catalog:
     assert grandchild.snapshots()[:-1] == child.snapshots()
 
 
+def test_a_parent_that_was_dropped_is_told_from_one_of_its_name(
+    lake: forklake.Lake, catalog: forklake.Catalog
+) -> None:
+    for mode in ("reference", "copy"):
+        lake.fork("main_catalog", f"of old {mode}", mode=mode)
+    then = lake.snapshots()[-1].id
+    lake.drop_catalog("main_catalog")
+    lake.create_catalog("main_catalog")
+    lake.fork("main_catalog", "of new")
+
+    def told(**at: int) -> dict[str, tuple[str | None, bool | None]]:
+        return {info.name: (info.parent, info.parent_dropped) for info in lake.catalogs(**at)}
+
+    old = {f"of old {mode}": ("main_catalog", True) for mode in ("reference", "copy")}
+    assert told() == {**old, "main_catalog": (None, None), "of new": ("main_catalog", False)}
+    assert told(at=then) == {**dict.fromkeys(old, ("main_catalog", False)), "main_catalog": (None, None)}
+
+
 def test_forking_is_retry_safe(lake: forklake.Lake, catalog: forklake.Catalog, unchanged) -> None:
     child = lake.fork("main_catalog", "child", if_not_exists=True)
     child.create_table("t", "a INT")

@@ -37,7 +37,10 @@ SELECT catalog_id
 SELECT c.catalog_name, c.catalog_id, c.catalog_uuid, o.depth,
        (SELECT p.catalog_name FROM ducklake_catalog p
          WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1) AS parent,
-       COALESCE(f.copied_snapshot, f.max_snapshot), h.created_at, h.expires_at
+       COALESCE(f.copied_snapshot, f.max_snapshot), h.created_at, h.expires_at,
+       NOT EXISTS (SELECT 1 FROM ducklake_catalog p
+                    WHERE p.catalog_id = f.source_catalog_id
+                      AND p.begin_snapshot <= $at AND (p.end_snapshot IS NULL OR $at < p.end_snapshot)) AS orphaned
   FROM ducklake_catalog c
   JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
   JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
