@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from types import NoneType, UnionType
@@ -29,7 +30,8 @@ def from_text(kind: type[T], text: str | bytes) -> T:
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return [_plain(item) for item in value] if is_list else value  # pyright: ignore[reportUnknownVariableType]
 
 
 def _value(kind: Any, plain: Any) -> Any:
@@ -40,7 +42,7 @@ def _value(kind: Any, plain: Any) -> Any:
     if origin in (Union, UnionType):
         (inner,) = (part for part in parts if part is not NoneType)
         return None if plain is None else _value(inner, plain)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         return tuple(_value(parts[0], item) for item in plain)
     if origin is Literal:
         if plain not in parts:
