@@ -58,9 +58,9 @@ lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade
 	      --no-emit-index-url --custom-compile-command "make lock" $(ARGS) "$$@"; \
 	  } && \
 	  compile --group lock -o requirements/lock.txt && \
-	  compile pyproject.toml --extra postgres-server --group dev -o requirements/test.txt && \
+	  compile pyproject.toml --extra postgres-server --extra spark --group dev -o requirements/test.txt && \
 	  compile pyproject.toml --extra postgres-server --group build -c requirements/test.txt -o requirements/demo.txt && \
-	  compile pyproject.toml --extra postgres-server --group bench -c requirements/test.txt -o requirements/bench.txt
+	  compile pyproject.toml --extra postgres-server --extra spark --group bench -c requirements/test.txt -o requirements/bench.txt
 
 clean: ## Remove the environment and all caches
 	@sh scripts/bootstrap.sh clean
