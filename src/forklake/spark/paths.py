@@ -1,0 +1,31 @@
+"""Files as Spark takes and shows them. Pure."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+_GLOB = frozenset("{}[]*?\\")
+# What Java leaves as it is in the path of a URI, beside letters, digits and everything that is not ASCII.
+_PLAIN = "/_-!.~'()*,;:$&+=@"
+
+
+def given(address: str) -> str:
+    """A file as `spark.read` takes it: nothing in its name is a pattern."""
+    name = "".join(f"\\{sign}" if sign in _GLOB else sign for sign in _located(address))
+    return name
+
+
+def shown(address: str) -> str:
+    """A file as `_metadata.file_path` shows it."""
+    scheme, _, rest = _located(address).partition(":")
+    return f"{scheme}:{_encoded(rest.removeprefix('//') if scheme == 'file' else rest)}"
+
+
+def _located(address: str) -> str:
+    if address.startswith("s3://"):
+        return f"s3a://{address.removeprefix('s3://')}"
+    return f"file://{address}"
+
+
+def _encoded(path: str) -> str:
+    return "".join(sign if ord(sign) > 127 else quote(sign, safe=_PLAIN) for sign in path)

@@ -1,0 +1,287 @@
+"""Columns in Spark: the types that files are read as, and what is shown instead where that is not the same.
+
+Spark has no unsigned integers, UUIDs, intervals or nanoseconds. An unsigned integer is shown as the next
+larger type, a UUID, an INTERVAL and a TIME_NS as text, and a TIMESTAMP_NS is cut to microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal as Number
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from forklake.data.conform import offsets_of
+from forklake.data.defaults import initial_of
+from forklake.engine.text import Shape
+from forklake.errors import UnknownType
+from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.kernels import pc
+from forklake.model.texts import stored
+from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
+
+FIELD_ID = "parquet.field.id"
+NOBODYS = "forklake-9c3e1f7a-{}"
+"""A name that no column of a file has."""
+_DIGITS = spark.DecimalType(38, 0)
+_READ: dict[str, spark.DataType] = {
+    "boolean": spark.BooleanType(),
+    "int8": spark.ByteType(),
+    "int16": spark.ShortType(),
+    "int32": spark.IntegerType(),
+    "int64": spark.LongType(),
+    "int128": _DIGITS,
+    "uint8": spark.ShortType(),
+    "uint16": spark.IntegerType(),
+    "uint32": spark.LongType(),
+    "uint64": spark.DecimalType(20, 0),
+    "uint128": _DIGITS,
+    "float32": spark.FloatType(),
+    "float64": spark.DoubleType(),
+    "date": spark.DateType(),
+    "time": spark.TimeType(6),
+    "time_ns": spark.StringType(),
+    "timetz": spark.TimeType(6),
+    "timestamp": spark.TimestampNTZType(),
+    "timestamp_s": spark.TimestampNTZType(),
+    "timestamp_ms": spark.TimestampNTZType(),
+    "timestamp_ns": spark.LongType(),
+    "timestamptz": spark.TimestampType(),
+    "interval": spark.StringType(),
+    "varchar": spark.StringType(),
+    "blob": spark.BinaryType(),
+    "json": spark.StringType(),
+    "uuid": spark.BinaryType(),
+    "geometry": spark.BinaryType(),
+}
+_SHOWN: dict[str, spark.DataType] = {
+    **_READ,
+    "uuid": spark.StringType(),
+    "timestamp_ns": spark.TimestampNTZType(),
+}
+_EPOCH = date(1970, 1, 1)
+_TEXT_OF_UUID = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+
+
+def read_type(column: Column) -> spark.DataType:
+    """The type that Spark's reader takes for a column; fields of structs carry their ids."""
+    match column.type:
+        case "list":
+            return spark.ArrayType(read_type(column.children[0]))
+        case "map":
+            return spark.MapType(read_type(column.children[0]), read_type(column.children[1]))
+        case "struct":
+            return spark.StructType([read_field(child, child.name) for child in column.children])
+        case _:
+            return _of(column.data_type, _READ)
+
+
+def read_field(column: Column, name: str, default: str | None = None) -> spark.StructField:
+    """A column for Spark's reader; where a file does not have it, the default stands in, as a literal of SQL."""
+    metadata: dict[str, Any] = {FIELD_ID: int(column.id)}
+    if default is not None:
+        # The second is never used for reading, and Spark wants both.
+        metadata |= {"EXISTS_DEFAULT": default, "CURRENT_DEFAULT": default}
+    return spark.StructField(name, read_type(column), True, metadata)
+
+
+def read_type_by_name(shape: Shape) -> spark.DataType:
+    """The same for files that know columns by names; what has none there is a name that no file has."""
+    children = shape.children
+    match shape.column.type:
+        case "list":
+            return spark.ArrayType(read_type_by_name(children[0]))
+        case "map":
+            return spark.MapType(read_type_by_name(children[0]), read_type_by_name(children[1]))
+        case "struct":
+            fields = [(child.name or NOBODYS.format(child.column.id), child) for child in children]
+            return spark.StructType(
+                [spark.StructField(name, read_type_by_name(child)) for name, child in fields]
+            )
+        case _:
+            return _of(shape.column.data_type, _READ)
+
+
+def ddl(type: spark.DataType) -> str:
+    """A type as Spark's SQL spells it; names inside are quoted, which Spark itself leaves out."""
+    match type:
+        case spark.ArrayType():
+            return f"ARRAY<{ddl(type.elementType)}>"
+        case spark.MapType():
+            return f"MAP<{ddl(type.keyType)}, {ddl(type.valueType)}>"
+        case spark.StructType():
+            inner = ", ".join(f"{name(field.name)}: {ddl(field.dataType)}" for field in type.fields)
+            return f"STRUCT<{inner}>"
+        case _:
+            return type.simpleString()
+
+
+def shown_type(type: DataType) -> spark.DataType:
+    """The type that a column has in frames."""
+    return _of(type, _SHOWN)
+
+
+def shown_schema(columns: Columns) -> spark.StructType:
+    """What a frame of these columns looks like."""
+    return spark.StructType([spark.StructField(c.name, shown_type(c.data_type)) for c in columns])
+
+
+def _of(type: DataType, scalars: dict[str, spark.DataType]) -> spark.DataType:
+    match type:
+        case Scalar(name):
+            if name not in scalars:
+                raise UnknownType(f"Spark has no type for {to_sql(type)}: choose other columns")
+            return scalars[name]
+        case Decimal(precision, scale):
+            return spark.DecimalType(precision, scale)
+        case List(element):
+            return spark.ArrayType(_of(element, scalars))
+        case Map(key, value):
+            return spark.MapType(_of(key, scalars), _of(value, scalars))
+        case Struct(fields):
+            return spark.StructType([spark.StructField(name, _of(child, scalars)) for name, child in fields])
+
+
+def name(text: str) -> str:
+    """A name in Spark's SQL."""
+    return "`" + text.replace("`", "``") + "`"
+
+
+def text(value: str) -> str:
+    """A text in Spark's SQL, whatever a session makes of backslashes."""
+    if value.isascii() and value.isprintable() and not set(value) & {"\\", "'"}:
+        return f"'{value}'"
+    return f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+
+def shown(expression: str, type: DataType, depth: int = 0) -> str:
+    """What was read of a column, as it is shown."""
+    if not _has_other_form(type):
+        return expression
+    variable = f"x{depth}"
+    match type:
+        case List(element):
+            return f"transform({expression}, {variable} -> {shown(variable, element, depth + 1)})"
+        case Map(key, value):
+            first = shown(f"{variable}.key", key, depth + 1)
+            second = shown(f"{variable}.value", value, depth + 1)
+            pairs = f"transform(map_entries({expression}), {variable} -> struct({first}, {second}))"
+            return f"map_from_entries({pairs})"
+        case Struct(fields):
+            inner = ", ".join(
+                f"{text(field)}, {shown(f'{expression}.{name(field)}', child, depth)}"
+                for field, child in fields
+            )
+            return f"if({expression} IS NULL, NULL, named_struct({inner}))"
+        case Scalar("uuid"):
+            digits = f"lower(hex({expression}))"
+            return "concat(" + ", '-', ".join(f"substr({digits}, {a}, {n})" for a, n in _TEXT_OF_UUID) + ")"
+        case _:
+            micros = f"({expression} - pmod({expression}, 1000L)) div 1000L"
+            return f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+
+
+def _has_other_form(type: DataType) -> bool:
+    return _any(type, lambda leaf: leaf in (Scalar("uuid"), Scalar("timestamp_ns")))
+
+
+def has_floats(type: DataType) -> bool:
+    """Whether there may be NaN in it."""
+    return _any(type, lambda leaf: leaf in (Scalar("float32"), Scalar("float64")))
+
+
+def is_binary(column: Column) -> bool:
+    """Whether Spark reads bytes: it has no defaults for those."""
+    return not column.children and isinstance(_READ.get(column.type), spark.BinaryType)
+
+
+def _any(type: DataType, holds: Callable[[DataType], bool]) -> bool:
+    match type:
+        case List(element):
+            return _any(element, holds)
+        case Map(key, value):
+            return _any(key, holds) or _any(value, holds)
+        case Struct(fields):
+            return any(_any(field, holds) for _, field in fields)
+        case _:
+            return holds(type)
+
+
+def initial(column: Column) -> str | None:
+    """What files without a column read as: a literal of the type that is read, None for NULL."""
+    if column.initial_default is None:
+        return None
+    value = initial_of(column, 1)
+    plain = value.storage if isinstance(value, pa.ExtensionArray) else value
+    if column.type == "timestamp_ns":
+        plain = plain.cast(pa.int64())
+    return literal(plain[0].as_py(), column.data_type)
+
+
+def literal(value: object, type: DataType) -> str:
+    """A value of a column in Spark's SQL, of the type that is read."""
+    match type, value:
+        case _, None:
+            return "NULL"
+        case Scalar("varchar" | "json" | "interval" | "time_ns"), str():
+            return text(value)
+        case Scalar("blob" | "geometry" | "uuid"), bytes():
+            return f"X'{value.hex()}'"
+        case Scalar("uuid"), UUID():
+            return f"X'{value.hex}'"
+        case Scalar("date"), date():
+            return f"date_from_unix_date({(value - _EPOCH).days})"
+        case Scalar("timestamptz"), datetime():
+            return f"timestamp_micros({stored(value, type)}L)"
+        case Scalar(), datetime():
+            micros = (value - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+            return f"timestampadd(MICROSECOND, {micros}L, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+        case Scalar("time" | "timetz"), time():
+            return f"TIME'{value.replace(tzinfo=None).isoformat('microseconds')}'"
+        case _, bool():
+            return str(value).lower()
+        case _, int() | float() | Number():
+            return f"CAST('{value}' AS {_of(type, _READ).simpleString()})"
+        case _:
+            raise UnknownType(f"{value!r} is no value of {to_sql(type)} that Spark could be told")
+
+
+def to_arrow(values: pa.Array, type: DataType) -> pa.Array:
+    """Rows that are at hand, in the type that Spark shows."""
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    match type:
+        case List(element):
+            inner = to_arrow(values.values, element)
+            return pa.ListArray.from_arrays(offsets_of(values), inner)
+        case Map(key, value):
+            keys, items = to_arrow(values.keys, key), to_arrow(values.items, value)
+            return pa.MapArray.from_arrays(offsets_of(values), keys, items)
+        case Struct(fields):
+            inner = [to_arrow(values.field(at), child) for at, (_, child) in enumerate(fields)]
+            names = [field for field, _ in fields]
+            mask = values.is_null() if values.null_count else None
+            return pa.StructArray.from_arrays(inner, names, mask=mask)
+        case Scalar("uuid"):
+            texts = [None if one is None else str(UUID(bytes=one)) for one in values.to_pylist()]
+            return pa.array(texts, pa.string())
+        case Scalar("timestamp_ns"):
+            floor = pc.floor_temporal(values, 1, unit="microsecond")
+            return floor.cast(pa.timestamp("us"))
+        case Scalar("timestamp_s" | "timestamp_ms"):
+            return values.cast(pa.timestamp("us"))
+        case Scalar("uint8"):
+            return values.cast(pa.int16())
+        case Scalar("uint16"):
+            return values.cast(pa.int32())
+        case Scalar("uint32"):
+            return values.cast(pa.int64())
+        case Scalar("uint64"):
+            return values.cast(pa.decimal128(20, 0))
+        case _:
+            return values
