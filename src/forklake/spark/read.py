@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -157,7 +158,10 @@ def _native(
     read += [name(ROW_ID_NAME)] if _has_ids(group, wanted) else []
     frame = frame.selectExpr(*read, *place) if read or place else frame
     if lost:
-        frame = _without(frame, _deleted(spark, storage, files))
+        gone = sum(file.file.record_count - file.live_rows for file in files)
+        deleted = _deleted(spark, storage, files)
+        deleted = F.broadcast(deleted) if gone <= _MOST_BROADCAST else deleted
+        frame = _without(frame, deleted, crowded=gone > max(file.file.record_count for file in files))
     start = "start"
     if facts is not None and alone:
         start = f"CAST({_started(files[0])} AS BIGINT)"
@@ -255,9 +259,17 @@ def _raw(group: Group, at: int, column: Column) -> str:
 # ---- Rows that are gone ---
 
 
-def _without(frame: DataFrame, deleted: DataFrame) -> DataFrame:
-    exact = f"{_same(_INDEX, 'position')} AND {_same(_PATH, 'place')}"
-    return frame.join(deleted, F.expr(f"xxhash64({_PATH}, {_INDEX}) = hash AND {exact}"), "left_anti")
+def _without(frame: DataFrame, deleted: DataFrame, *, crowded: bool) -> DataFrame:
+    """Rows without those that are gone, found by one number, and told apart by the exact place.
+
+    The position alone is the fastest such number, unless each is gone from several files.
+    """
+    exact = _same(_PATH, "place")
+    if not crowded:
+        return frame.join(deleted, F.expr(f"{_INDEX} = position AND {exact}"), "left_anti")
+    deleted = deleted.selectExpr("*", "xxhash64(place, position) AS hash")
+    on = f"xxhash64({_PATH}, {_INDEX}) = hash AND {_same(_INDEX, 'position')} AND {exact}"
+    return frame.join(deleted, F.expr(on), "left_anti")
 
 
 def _same(one: str, other: str) -> str:
@@ -269,22 +281,24 @@ def _deleted(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -
     named = [file for file in files if file.file.deletes is not None]
     counted = sum(file.file.deletes.delete_count for file in named if file.file.deletes is not None)
     here = counted <= _FEW_DELETES and len(named) <= _FEW_DELETE_FILES
-    places: list[pa.Array] = []
+    places: list[str] = []
     positions: list[pa.Array] = []
     for file in files:
         gone = [] if file.deleted is None else [file.deleted]
         if here and file.file.deletes is not None:
             gone.append(positions_of(storage, file.file.deletes))
-        place = paths.shown(storage.address(file.path, file.file.path_is_relative))
-        for found in gone:
-            places.append(pa.repeat(pa.scalar(place), len(found)))
-            positions.append(found)
-    table = pa.table({"place": pa.chunked_array(places, pa.string()), "position": pa.chunked_array(positions, pa.int64())})
-    frame = spark.createDataFrame(table, "place STRING, position BIGINT")
+        places += [paths.shown(storage.address(file.path, file.file.path_is_relative))] * len(gone)
+        positions += gone
+    # One row for each file: what is repeated for each position does not have to be sent.
+    ends = accumulate((len(found) for found in positions), initial=0)
+    flat = pa.concat_arrays(positions) if positions else pa.array([], pa.int64())
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
+    table = pa.table({"place": pa.array(places, pa.string()), "positions": lists})
+    frame = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
+    frame = frame.selectExpr("place", "explode(positions) AS position")
     if not here:
         frame = frame.union(_from_files(spark, storage, named))
-    frame = frame.selectExpr("place", "position", "xxhash64(place, position) AS hash")
-    return F.broadcast(frame) if counted + table.num_rows <= _MOST_BROADCAST else frame
+    return frame
 
 
 def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
