@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -16,6 +17,7 @@ from forklake.data.hive import hive_values, value_of
 from forklake.data.schema import ROW_ID_NAME, file_type
 from forklake.data.storage import Storage
 from forklake.engine.select import Selection
+from forklake.errors import FileMissing
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import POSITION_COLUMN, ROW_ID_COLUMN, ColumnId
@@ -42,7 +44,8 @@ from forklake.spark.workers import through_workers
 from forklake.workbench import Workbench
 
 ROW_ID = "row_id"
-_PATH, _INDEX = "forklake_path", "forklake_index"
+_EMBEDDED = "embedded"
+_PATH, _INDEX = "path", "index"
 _OPTIONS = {
     # Folders such as region=eu/ say nothing that the plan does not know better.
     "recursiveFileLookup": "true",
@@ -74,6 +77,11 @@ class _Wanted:
 
 def _c(column: Column) -> str:
     return f"c{column.id}"
+
+
+def _r(column: Column) -> str:
+    """The same as it is read."""
+    return f"r{column.id}"
 
 
 def read_plan(spark: SparkSession, workbench: Workbench, plan: ScanPlan, selection: Selection) -> DataFrame:
@@ -154,8 +162,9 @@ def _native(
     alone = len(files) == 1 and not group.in_path
     needs_place = lost or facts is not None
     place = [f"_metadata.file_path AS {_PATH}", f"_metadata.row_index AS {_INDEX}"] if needs_place else []
-    read = [name(group.names[column.id]) for column in _inside(group)]
-    read += [name(ROW_ID_NAME)] if _has_ids(group, wanted) else []
+    # From here on all names are ours, whatever the columns are called.
+    read = [f"{name(group.names[column.id])} AS {_r(column)}" for column in _inside(group)]
+    read += [f"{name(ROW_ID_NAME)} AS {_EMBEDDED}"] if _has_ids(group, wanted) else []
     frame = frame.selectExpr(*read, *place) if read or place else frame
     if lost:
         gone = sum(file.file.record_count - file.live_rows for file in files)
@@ -186,7 +195,15 @@ def _opened(
     if _has_ids(group, wanted):
         fields.append(T.StructField(ROW_ID_NAME, T.LongType(), True, {FIELD_ID: ROW_ID_COLUMN}))
     addresses = [paths.given(storage.address(file.path, file.file.path_is_relative)) for file in files]
-    return spark.read.options(**_OPTIONS).schema(T.StructType(fields)).parquet(*addresses)
+    try:
+        return spark.read.options(**_OPTIONS).schema(T.StructType(fields)).parquet(*addresses)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        missing = (error.getMessageParameters() or {}).get("path", "a file")
+        raise FileMissing(
+            f"{missing} is missing: restore it, or see whether the data path is the right one"
+        ) from error
 
 
 def _inside(group: Group) -> list[Column]:
@@ -234,7 +251,7 @@ def _shown(group: Group, wanted: _Wanted, start: str) -> list[str]:
         selected.append(f"{_raw(group, at, column)} AS {number}")
     if wanted.row_id:
         counted = f"{start} + {_INDEX}"
-        embedded = f"coalesce({name(ROW_ID_NAME)}, {counted})" if _has_ids(group, wanted) else counted
+        embedded = f"coalesce({_EMBEDDED}, {counted})" if _has_ids(group, wanted) else counted
         selected.append(f"{embedded} AS {ROW_ID}")
     return selected
 
@@ -250,10 +267,9 @@ def _raw(group: Group, at: int, column: Column) -> str:
     kind = ddl(read_type(column))
     if column.id in group.absent:
         return f"CAST({initial(column) or 'NULL'} AS {kind})"
-    found = name(group.names[column.id])
     if group.shapes is not None and not group.shapes[at].is_same:
-        return f"CAST({found} AS {kind})"
-    return found
+        return f"CAST({_r(column)} AS {kind})"
+    return _r(column)
 
 
 # ---- Rows that are gone ---
