@@ -35,7 +35,7 @@ from forklake.model.tree import (
     Or,
     StartsWith,
 )
-from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, to_spark
+from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, to_spark, to_sql
 from forklake.spark.types import name, text
 
 _SIGNS: dict[type[exp.Expr], str] = {
@@ -184,7 +184,7 @@ class _Translation:
             return _on_grid(place, op, Number(value), exact)
         said = _literal(value, kind)
         if said is None:
-            self._refuse(f"a comparison with {column.name!r}, which is {to_spark(kind)} there")
+            self._refuse(f"a comparison with {column.name!r}, which is {to_sql(kind)}")
         return f"({place} {_spelled(op)} {said})"
 
 

@@ -4,6 +4,10 @@ Spark finds columns by id, but gives a filter to Parquet under the name that the
 another column of the file has that name, rows are lost. So a column is read under its name only where that
 is certain to be its name in the file. All others get a name that no file has: they are read rightly, and
 Parquet is told nothing of them.
+
+Of a struct, Spark reads only the fields that are asked for, and forgets their ids when it does: it finds those
+by name. So where names inside are not certain either, they are disguised too, and the whole struct is cast to
+the names of the table: then Spark has to read all of it, by id.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.types import DataType, List, Map, Scalar, Struct, can_widen
 from forklake.scan.plan import ScanFile, ScanPlan
-from forklake.spark.types import NOBODYS, has_floats, is_binary
+from forklake.spark.types import NOBODYS, has_floats, takes_default
 
 _THREADS = 16
 _TAKEN = "_metadata"
@@ -42,6 +46,8 @@ class Group:
     """What each is called while it is read."""
     shapes: tuple[Shape, ...] | None = None
     """Given if columns are found by the names in them and not by id."""
+    disguised: frozenset[ColumnId] = frozenset()
+    """Columns whose fields have other names while they are read."""
     absent: frozenset[ColumnId] = frozenset()
     """Columns that the files do not have."""
     in_path: frozenset[ColumnId] = frozenset()
@@ -66,7 +72,7 @@ def grouped(plan: ScanPlan, storage: Storage, columns: Columns) -> Grouped:
     """All files of a plan."""
     groups: dict[object, Group] = {}
     others: list[ScanFile] = []
-    defaulted = [column for column in columns if column.initial_default is not None and is_binary(column)]
+    defaulted = [column for column in columns if column.initial_default is not None and not takes_default(column)]
     looked_at = [
         file
         for file in plan.files
@@ -107,7 +113,7 @@ def _group(
             return None, None
         names = {shape.column.id: shape.name or hidden(shape.column) for shape in shapes}
         absent = frozenset(shape.column.id for shape in inside if shape.name is None)
-        return ("mapping", mapping_id), Group(columns, names, shapes, absent, in_path)
+        return ("mapping", mapping_id), Group(columns, names, shapes, frozenset(), absent, in_path)
     ours = is_ours(file.path, file.file.path_is_relative)
     absent = frozenset[ColumnId]()
     if schema is not None:
@@ -118,7 +124,8 @@ def _group(
     # What a transaction has renamed since it wrote a file is not known yet.
     sure = ours and file.file.source >= 0
     names = {column.id: column.name if sure and _may_show(plan, column) else hidden(column) for column in columns}
-    return (sure, absent), Group(columns, names, None, absent)
+    disguised = frozenset(c.id for c in columns if c.children and not (sure and c.id in plan.steady))
+    return (sure, absent), Group(columns, names, None, disguised, absent)
 
 
 def _may_show(plan: ScanPlan, column: Column) -> bool:

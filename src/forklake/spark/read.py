@@ -38,6 +38,7 @@ from forklake.spark.types import (
     read_type_by_name,
     shown,
     shown_type,
+    takes_default,
     to_arrow,
 )
 from forklake.spark.workers import through_workers
@@ -189,7 +190,9 @@ def _opened(
         if column.id in group.absent or column.id in group.in_path:
             continue
         if group.shapes is None:
-            fields.append(read_field(column, group.names[column.id], initial(column)))
+            default = initial(column) if takes_default(column) else None
+            disguised = column.id in group.disguised
+            fields.append(read_field(column, group.names[column.id], default, disguised=disguised))
         else:
             fields.append(T.StructField(group.names[column.id], read_type_by_name(group.shapes[at])))
     if _has_ids(group, wanted):
@@ -267,7 +270,8 @@ def _raw(group: Group, at: int, column: Column) -> str:
     kind = ddl(read_type(column))
     if column.id in group.absent:
         return f"CAST({initial(column) or 'NULL'} AS {kind})"
-    if group.shapes is not None and not group.shapes[at].is_same:
+    renamed = group.shapes is not None and not group.shapes[at].is_same
+    if renamed or column.id in group.disguised:
         return f"CAST({_r(column)} AS {kind})"
     return _r(column)
 

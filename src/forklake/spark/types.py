@@ -28,6 +28,7 @@ from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, t
 FIELD_ID = "parquet.field.id"
 NOBODYS = "forklake-9c3e1f7a-{}"
 """A name that no column of a file has."""
+_LONG_DIGITS = 18
 _DIGITS = spark.DecimalType(38, 0)
 _READ: dict[str, spark.DataType] = {
     "boolean": spark.BooleanType(),
@@ -68,26 +69,36 @@ _EPOCH = date(1970, 1, 1)
 _TEXT_OF_UUID = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
-def read_type(column: Column) -> spark.DataType:
-    """The type that Spark's reader takes for a column; fields of structs carry their ids."""
+def read_type(column: Column, *, disguised: bool = False) -> spark.DataType:
+    """The type that Spark's reader takes for a column; fields of structs carry their ids.
+
+    In disguise, they have names that no file has.
+    """
+    children = [read_type(child, disguised=disguised) for child in column.children]
     match column.type:
         case "list":
-            return spark.ArrayType(read_type(column.children[0]))
+            return spark.ArrayType(children[0])
         case "map":
-            return spark.MapType(read_type(column.children[0]), read_type(column.children[1]))
+            return spark.MapType(children[0], children[1])
         case "struct":
-            return spark.StructType([read_field(child, child.name) for child in column.children])
+            names = [NOBODYS.format(child.id) if disguised else child.name for child in column.children]
+            fields = zip(names, children, column.children, strict=True)
+            return spark.StructType([_numbered(name, type, child) for name, type, child in fields])
         case _:
             return _of(column.data_type, _READ)
 
 
-def read_field(column: Column, name: str, default: str | None = None) -> spark.StructField:
+def read_field(
+    column: Column, name: str, default: str | None = None, *, disguised: bool = False
+) -> spark.StructField:
     """A column for Spark's reader; where a file does not have it, the default stands in, as a literal of SQL."""
-    metadata: dict[str, Any] = {FIELD_ID: int(column.id)}
-    if default is not None:
-        # The second is never used for reading, and Spark wants both.
-        metadata |= {"EXISTS_DEFAULT": default, "CURRENT_DEFAULT": default}
-    return spark.StructField(name, read_type(column), True, metadata)
+    # The second is never used for reading, and Spark wants both.
+    defaults = {} if default is None else {"EXISTS_DEFAULT": default, "CURRENT_DEFAULT": default}
+    return _numbered(name, read_type(column, disguised=disguised), column, **defaults)
+
+
+def _numbered(name: str, type: spark.DataType, column: Column, **more: str) -> spark.StructField:
+    return spark.StructField(name, type, True, {FIELD_ID: int(column.id), **more})
 
 
 def read_type_by_name(shape: Shape) -> spark.DataType:
@@ -195,9 +206,14 @@ def has_floats(type: DataType) -> bool:
     return _any(type, lambda leaf: leaf in (Scalar("float32"), Scalar("float64")))
 
 
-def is_binary(column: Column) -> bool:
-    """Whether Spark reads bytes: it has no defaults for those."""
-    return not column.children and isinstance(_READ.get(column.type), spark.BinaryType)
+def takes_default(column: Column) -> bool:
+    """Whether Spark's reader puts defaults in where a file lacks a column.
+
+    It fails at bytes, and at decimals that 64 bits do not hold.
+    """
+    read = None if column.children else _of(column.data_type, _READ)
+    large = isinstance(read, spark.DecimalType) and read.precision > _LONG_DIGITS
+    return not large and not isinstance(read, spark.BinaryType)
 
 
 def _any(type: DataType, holds: Callable[[DataType], bool]) -> bool:
