@@ -34,8 +34,12 @@ def frame_of(frame: DataFrame) -> pa.Table:
 
 
 def _rows(result: pa.Table, types: list[DataType], read: Any) -> Rows:
-    columns = [[read(value, type) for value in column] for column, type in zip(result.columns, types, strict=True)]
-    rows = {row[-1][1]: tuple(row[:-1]) for row in zip(*([identity(v) for v in c] for c in columns), strict=True)}
+    columns = [
+        [read(value, type) for value in column] for column, type in zip(result.columns, types, strict=True)
+    ]
+    rows = {
+        row[-1][1]: tuple(row[:-1]) for row in zip(*([identity(v) for v in c] for c in columns), strict=True)
+    }
     assert len(rows) == result.num_rows, "a row id is there twice"
     return rows
 
@@ -46,7 +50,9 @@ def _local(value: Any, type: DataType) -> Any:
         return None
     match type:
         case Scalar("uuid"):
-            return str(UUID(bytes=value.value.as_py()) if isinstance(value.value, pa.Scalar) else value.as_py())
+            return str(
+                UUID(bytes=value.value.as_py()) if isinstance(value.value, pa.Scalar) else value.as_py()
+            )
         case Scalar("interval"):
             months, days, nanos = value.as_py()
             return f"{months} months {days} days {nanos // 1000} microseconds"
@@ -86,7 +92,10 @@ def _nested(value: Any, type: DataType, read: Any) -> Any:
             return [read(item, element) for item in value.values]
         case Map(key, item):
             return sorted(
-                ((read(pair[0], key), read(pair[1], item)) for pair in zip(value.values.field(0), value.values.field(1), strict=True)),
+                (
+                    (read(pair[0], key), read(pair[1], item))
+                    for pair in zip(value.values.field(0), value.values.field(1), strict=True)
+                ),
                 key=repr,
             )
         case Struct(fields):

@@ -41,7 +41,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[forklake.Catalog]:
-    """A catalog whose tables keep two rows at most in the metadata; which database that is makes no difference."""
+    """A catalog whose tables keep two rows at most in the metadata."""
     with forklake.connect(f"sqlite:///{tmp_path}/lake.db", data_path=tmp_path / "files", create=True) as lake:
         lake.set_option("data_inlining_row_limit", 2)
         yield lake.create_catalog("main_catalog")

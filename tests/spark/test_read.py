@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,9 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import forklake
 from forklake.errors import ColumnNotFound, FileMissing, InvalidArgument, InvalidPredicate, TableNotFound
-from forklake.model.predicate import parse_predicate
 from forklake.spark import SparkCatalog
-from forklake.spark.condition import condition
 from tests.spark.compare import same_rows
 
 
@@ -99,7 +95,9 @@ def test_names_that_changed_hands_do_not_mislead_parquet(
 ) -> None:
     """Spark gives filters to Parquet by name, and would look at the wrong column."""
     table = catalog.create_table("t", "a BIGINT, b BIGINT, s STRUCT(x INTEGER, y INTEGER)")
-    table.append(pa.table({"a": range(100), "b": range(1000, 1100), "s": [{"x": at, "y": -at} for at in range(100)]}))
+    table.append(
+        pa.table({"a": range(100), "b": range(1000, 1100), "s": [{"x": at, "y": -at} for at in range(100)]})
+    )
     table.rename_column("a", "old")
     table.rename_column("b", "a")
     table.rename_column("s.x", "z")
@@ -130,14 +128,25 @@ def test_columns_that_files_lack_have_their_first_default(
     table = catalog.create_table("t", "id BIGINT")
     table.append([{"id": at} for at in range(5)])
     defaults = {
-        "b": ("BOOLEAN", "true"), "i": ("TINYINT", "-3"), "u": ("UBIGINT", "18446744073709551615"),
-        "h": ("HUGEINT", "12"), "d": ("DECIMAL(10, 2)", "1.50"), "f": ("FLOAT", "'nan'"), "g": ("DOUBLE", "0.1"),
-        "t": ("VARCHAR", "'it''s \\ ä'"), "bl": ("BLOB", "'\\x00a'"), "uu": ("UUID", f"'{'a' * 8}-bbbb-cccc-dddd-{'e' * 12}'"),
-        "da": ("DATE", "DATE '2024-02-29'"), "ti": ("TIME", "TIME '01:02:03.4'"),
-        "ts": ("TIMESTAMP", "TIMESTAMP '1969-12-31 23:59:59.5'"), "tz": ("TIMESTAMPTZ", "'2024-01-01 00:00:00+02'"),
-        "ns": ("TIMESTAMP_NS", "'1969-12-31 23:59:59.999999999'"), "iv": ("INTERVAL", "'1 year 2 days'"),
-        "tt": ("TIMETZ", "'01:02:03+02'"), "j": ("JSON", "'{\"a\": 1}'"),
-    }  # fmt: skip
+        "b": ("BOOLEAN", "true"),
+        "i": ("TINYINT", "-3"),
+        "u": ("UBIGINT", "18446744073709551615"),
+        "h": ("HUGEINT", "12"),
+        "d": ("DECIMAL(10, 2)", "1.50"),
+        "f": ("FLOAT", "'nan'"),
+        "g": ("DOUBLE", "0.1"),
+        "t": ("VARCHAR", "'it''s \\ ä'"),
+        "bl": ("BLOB", "'\\x00a'"),
+        "uu": ("UUID", f"'{'a' * 8}-bbbb-cccc-dddd-{'e' * 12}'"),
+        "da": ("DATE", "DATE '2024-02-29'"),
+        "ti": ("TIME", "TIME '01:02:03.4'"),
+        "ts": ("TIMESTAMP", "TIMESTAMP '1969-12-31 23:59:59.5'"),
+        "tz": ("TIMESTAMPTZ", "'2024-01-01 00:00:00+02'"),
+        "ns": ("TIMESTAMP_NS", "'1969-12-31 23:59:59.999999999'"),
+        "iv": ("INTERVAL", "'1 year 2 days'"),
+        "tt": ("TIMETZ", "'01:02:03+02'"),
+        "j": ("JSON", "'{\"a\": 1}'"),
+    }
     for name, (type, default) in defaults.items():
         table.add_column(name, type, default=default)
     table.append([{"id": at} for at in range(10, 13)])
@@ -244,7 +253,9 @@ def test_partitioned_and_odd_paths_are_found(on_spark: SparkCatalog, catalog: fo
 def test_a_column_may_be_called_as_spark_calls_its_own(
     on_spark: SparkCatalog, catalog: forklake.Catalog
 ) -> None:
-    table = catalog.create_table("t", '_metadata BIGINT, "a.b" BIGINT, "c`d" STRUCT("e.f" UUID), forklake_path INTEGER')
+    table = catalog.create_table(
+        "t", '_metadata BIGINT, "a.b" BIGINT, "c`d" STRUCT("e.f" UUID), forklake_path INTEGER'
+    )
     table.append([{"_metadata": at, "a.b": at, "c`d": {"e.f": None}, "forklake_path": at} for at in range(5)])
     table.delete("_metadata = 3")
     assert same_rows(on_spark, table, '"a.b" > 0 AND _metadata < 10') == 3
@@ -263,80 +274,19 @@ def test_mistakes_are_named_before_spark_begins(on_spark: SparkCatalog, numbered
         SparkCatalog(on_spark.spark, on_spark.catalog).read("t").count()
 
 
-CONDITIONS = [
-    "i > 3", "i >= 3.5", "i < 1000000000000000000000", "i = 2.5", "i != 2.5", "i IN (1, 2.5, NULL)",
-    "d > 1.005", "d <= 0.999999999999999999", "d = 1.25", "d BETWEEN -1 AND 1.5", "u > -1", "u < 300", "u = 255",
-    "f > 1", "f = 'nan'", "f < 'infinity'", "f IN (0, 1.5)", "t > 'b'", "t LIKE 'a%'", "t LIKE '%\\%'", "t LIKE 'a_b'",
-    "t NOT LIKE '%a%'", "t >= 'ä'", "t = 'it''s'", "NOT (t = 'a' OR i > 2)", "t IS NULL", "i IS DISTINCT FROM 2",
-    "i IS NOT DISTINCT FROM NULL", "b", "NOT b", "b IS TRUE", "b IS NOT FALSE", "da > '2024-01-01'", "da = DATE '2024-02-29'",
-    "da < TIMESTAMP '2024-02-29 12:00:00'", "ts >= '2024-01-01 00:00:00.5'", "ts > DATE '2024-01-01'",
-    "tz > '2024-01-01 00:00:00+02'", "ti < '12:00:00'", "bl = '\\xFFa'", "bl > 'a'", "uu = 'AAAAAAAA-bbbb-cccc-dddd-eeeeeeeeeeee'",
-    "s.x = 2", "s.y LIKE 'z%'", "i = s.x", "i % 2 = 0", "true", "false", "NULL", "l IS NULL",
-    "starts_with(t, 'a')", "i IS NULL OR (i > 1 AND NOT i = 3)", "i IN (7)",
-]  # fmt: skip
-
-
-NANOSECONDS = ["ns = '2024-01-01 00:00:00.000000001'", "ns > '2024-01-01 00:00:00' OR i IS NULL"]
-
-
-def _values() -> list[dict[str, Any]]:
-    texts = ["a", "b", "ab", "a_b", "axb", "100%", "\\%", "it's", "ä", "", "z\nz", None]
-    return [
-        {
-            "i": at if at < 9 else None, "d": f"{at - 3}.25", "u": at * 40 if at < 7 else 255, "f": [0.0, -0.0, 1.5, float("nan"), float("inf"), None][at % 6],
-            "t": text, "b": [True, False, None][at % 3], "da": ["2024-02-29", "2023-12-31", None, "9999-12-31"][at % 4],
-            "ts": ["2024-01-01 00:00:00.5", "2024-01-01", "1969-12-31 23:59:59.999999", None][at % 4],
-            "tz": ["2024-01-01 00:00:00+00", "2023-12-31 22:00:00+00", "2024-01-01 00:00:00+05", None][at % 4],
-            "ti": ["00:00:00", "12:00:00", "23:59:59.999999", None][at % 4],
-            "ns": ["2024-01-01 00:00:00.000000001", "2024-01-01", "1969-12-31 23:59:59.999999999", None][at % 4],
-            "bl": ["\\xFFa", "a", "b", None][at % 4], "uu": ["aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", None][at % 2],
-            "s": {"x": at % 4, "y": text} if at % 5 else None, "l": [at] if at % 2 else None,
-        }
-        for at, text in enumerate(texts)
-    ]  # fmt: skip
-
-
-def test_conditions_mean_on_spark_what_they_mean_here(
-    on_spark: SparkCatalog, catalog: forklake.Catalog, tmp_path: Path
-) -> None:
-    types = {
-        "i": "INTEGER", "d": "DECIMAL(38, 10)", "u": "UTINYINT", "f": "DOUBLE", "t": "VARCHAR", "b": "BOOLEAN", "da": "DATE",
-        "ts": "TIMESTAMP", "tz": "TIMESTAMPTZ", "ti": "TIME", "ns": "TIMESTAMP_NS", "bl": "BLOB", "uu": "UUID",
-        "s": "STRUCT(x INTEGER, y VARCHAR)", "l": "INTEGER[]",
-    }  # fmt: skip
-    table = catalog.create_table("t", ", ".join(f"{name} {type}" for name, type in types.items()))
-    rows = _values()
-    given = pa.Table.from_pylist(rows)
-    casts = ", ".join(f"CAST({name} AS {type}) AS {name}" for name, type in types.items())
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'; SET arrow_lossless_conversion = true")
-        typed = connection.sql(f"SELECT {casts} FROM given").to_arrow_table()
-    table.append(typed)
-    table.append(typed.slice(0, 2))
-    assert len(given) + 2 == table.count()
-    frame = on_spark.read("t", row_ids=True)
-    names = {column.id: column.name for column in table.columns}
-    asked = [condition(parse_predicate(text, table.columns), table.columns, names, {}) for text in CONDITIONS]
-    found = frame.selectExpr("row_id", *(f"{text} AS q{at}" for at, text in enumerate(asked))).toArrow()
-    for at, text in enumerate(CONDITIONS):
-        expected = table.scan(text, ["i"], row_ids=True).to_arrow().column("row_id").to_pylist()
-        assert found.filter(found.column(f"q{at}")).column("row_id").to_pylist() == expected, text
-    for text in NANOSECONDS:
-        same_rows(on_spark, table, text)
-    for refused in ("lower(t) = 'a'", "l = [1]", "t ILIKE 'A'", "i + 1 = 2", "len(l) > 0", "s = {'x': 1, 'y': 'a'}"):
-        with pytest.raises(InvalidPredicate, match="filter the frame"):
-            on_spark.read("t", refused)
-
-
 def test_imported_files_are_read_by_their_own_names(
     on_spark: SparkCatalog, catalog: forklake.Catalog, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
     for region in ("eu", "us"):
         (folder / f"region={region}").mkdir(parents=True)
-        rows = pa.table({"ID": pa.array(range(10), pa.int32()), "Name": ["x"] * 10, "s": [{"q": at} for at in range(10)]})
+        rows = pa.table(
+            {"ID": pa.array(range(10), pa.int32()), "Name": ["x"] * 10, "s": [{"q": at} for at in range(10)]}
+        )
         pq.write_table(rows, folder / f"region={region}" / "data [1].parquet")
-    table = catalog.create_table("t", "id BIGINT, name VARCHAR, s STRUCT(q BIGINT), region VARCHAR, more INTEGER DEFAULT 3")
+    table = catalog.create_table(
+        "t", "id BIGINT, name VARCHAR, s STRUCT(q BIGINT), region VARCHAR, more INTEGER DEFAULT 3"
+    )
     table.add_files(folder, mapping="by_name", allow_missing=True)
     table.append([{"id": 100 + at, "name": "y", "region": "de"} for at in range(5)])
     table.delete("id = 3 AND region = 'eu'")
@@ -364,7 +314,9 @@ def test_files_in_a_bucket_are_read_without_hadoop_aws(
 ) -> None:
     with forklake.connect(f"sqlite:///{tmp_path}/lake.db", data_path=s3_url, create=True) as lake:
         lake.set_option("data_inlining_row_limit", 2)
-        table = lake.create_catalog("c").create_table("t", "id BIGINT, other VARCHAR, uu UUID, ns TIMESTAMP_NS")
+        table = lake.create_catalog("c").create_table(
+            "t", "id BIGINT, other VARCHAR, uu UUID, ns TIMESTAMP_NS"
+        )
         table.append(numbers(20))
         table.append(numbers(2, 20))
         table.delete("id % 4 = 0")

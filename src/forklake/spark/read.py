@@ -178,7 +178,9 @@ def _native(
     elif facts is not None:
         known = spark.createDataFrame(facts, _facts_schema(facts, group))
         known = known.selectExpr("*", f"xxhash64({_PATH}) AS hash").withColumnRenamed(_PATH, "place")
-        frame = frame.join(F.broadcast(known), F.expr(f"xxhash64({_PATH}) = hash AND {_same(_PATH, 'place')}"))
+        frame = frame.join(
+            F.broadcast(known), F.expr(f"xxhash64({_PATH}) = hash AND {_same(_PATH, 'place')}")
+        )
     return frame.selectExpr(*_shown(group, wanted, start))
 
 
@@ -348,9 +350,7 @@ def _rows(spark: SparkSession, parts: Sequence[ScanRows], wanted: _Wanted) -> Da
     if not parts:
         return spark.createDataFrame([], schema)
     rows = gather(parts, wanted.columns).combine_chunks()
-    arrays: list[pa.Array] = []
-    for column in wanted.columns:
-        arrays.append(to_arrow(_flat(rows.column(_c(column))), column.data_type))
+    arrays = [to_arrow(_flat(rows.column(_c(column))), column.data_type) for column in wanted.columns]
     arrays += [_flat(rows.column(f"c{key}")).cast(pa.int64()) for key in wanted.nanos]
     arrays += [_flat(rows.column(ROW_ID_NAME))] if wanted.row_id else []
     return spark.createDataFrame(pa.table(arrays, schema.names), schema)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal as Number
-from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -22,7 +21,6 @@ from forklake.errors import UnknownType
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.kernels import pc
-from forklake.model.texts import stored
 from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
 
 FIELD_ID = "parquet.field.id"
@@ -65,7 +63,16 @@ _SHOWN: dict[str, spark.DataType] = {
     "uuid": spark.StringType(),
     "timestamp_ns": spark.TimestampNTZType(),
 }
-_EPOCH = date(1970, 1, 1)
+_CASTS: dict[str, pa.DataType] = {
+    "timestamp_s": pa.timestamp("us"),
+    "timestamp_ms": pa.timestamp("us"),
+    "uint8": pa.int16(),
+    "uint16": pa.int32(),
+    "uint32": pa.int64(),
+    "uint64": pa.decimal128(20, 0),
+}
+_MICROS = {"timestamp_s": 10**6, "timestamp_ms": 10**3, "timestamp": 1}
+_FIRST_MOMENT = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 _TEXT_OF_UUID = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
@@ -91,7 +98,7 @@ def read_type(column: Column, *, disguised: bool = False) -> spark.DataType:
 def read_field(
     column: Column, name: str, default: str | None = None, *, disguised: bool = False
 ) -> spark.StructField:
-    """A column for Spark's reader; where a file does not have it, the default stands in, as a literal of SQL."""
+    """A column for Spark's reader; where a file lacks it, the default stands in, a literal of SQL."""
     # The second is never used for reading, and Spark wants both.
     defaults = {} if default is None else {"EXISTS_DEFAULT": default, "CURRENT_DEFAULT": default}
     return _numbered(name, read_type(column, disguised=disguised), column, **defaults)
@@ -194,7 +201,7 @@ def shown(expression: str, type: DataType, depth: int = 0) -> str:
             return "concat(" + ", '-', ".join(f"substr({digits}, {a}, {n})" for a, n in _TEXT_OF_UUID) + ")"
         case _:
             micros = f"({expression} - pmod({expression}, 1000L)) div 1000L"
-            return f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+            return f"timestampadd(MICROSECOND, {micros}, {_FIRST_MOMENT})"
 
 
 def _has_other_form(type: DataType) -> bool:
@@ -234,37 +241,31 @@ def initial(column: Column) -> str | None:
         return None
     value = initial_of(column, 1)
     plain = value.storage if isinstance(value, pa.ExtensionArray) else value
-    if column.type == "timestamp_ns":
-        plain = plain.cast(pa.int64())
-    return literal(plain[0].as_py(), column.data_type)
+    if pa.types.is_date(plain.type) or pa.types.is_timestamp(plain.type):
+        # Python has neither nanoseconds nor years after 9999.
+        plain = plain.cast(pa.int32() if pa.types.is_date(plain.type) else pa.int64())
+    return _literal(plain[0].as_py(), column.data_type)
 
 
-def literal(value: object, type: DataType) -> str:
-    """A value of a column in Spark's SQL, of the type that is read."""
+def _literal(value: object, type: DataType) -> str:
+    """A value in Spark's SQL, of the type that is read; dates and timestamps are whole numbers."""
     match type, value:
-        case _, None:
-            return "NULL"
         case Scalar("varchar" | "json" | "interval" | "time_ns"), str():
             return text(value)
-        case Scalar("blob" | "geometry" | "uuid"), bytes():
+        case _, bytes():
             return f"X'{value.hex()}'"
-        case Scalar("uuid"), UUID():
-            return f"X'{value.hex}'"
-        case Scalar("date"), date():
-            return f"date_from_unix_date({(value - _EPOCH).days})"
-        case Scalar("timestamptz"), datetime():
-            return f"timestamp_micros({stored(value, type)}L)"
-        case Scalar(), datetime():
-            micros = (value - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-            return f"timestampadd(MICROSECOND, {micros}L, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
-        case Scalar("time" | "timetz"), time():
+        case Scalar("date"), int():
+            return f"date_from_unix_date({value})"
+        case Scalar("timestamptz"), int():
+            return f"timestamp_micros({value}L)"
+        case Scalar(moment), int() if moment in _MICROS:
+            return f"timestampadd(MICROSECOND, {value * _MICROS[moment]}L, {_FIRST_MOMENT})"
+        case _, time():
             return f"TIME'{value.replace(tzinfo=None).isoformat('microseconds')}'"
         case _, bool():
             return str(value).lower()
-        case _, int() | float() | Number():
-            return f"CAST('{value}' AS {_of(type, _READ).simpleString()})"
         case _:
-            raise UnknownType(f"{value!r} is no value of {to_sql(type)} that Spark could be told")
+            return f"CAST('{value}' AS {_of(type, _READ).simpleString()})"
 
 
 def to_arrow(values: pa.Array, type: DataType) -> pa.Array:
@@ -287,17 +288,8 @@ def to_arrow(values: pa.Array, type: DataType) -> pa.Array:
             texts = [None if one is None else str(UUID(bytes=one)) for one in values.to_pylist()]
             return pa.array(texts, pa.string())
         case Scalar("timestamp_ns"):
-            floor = pc.floor_temporal(values, 1, unit="microsecond")
-            return floor.cast(pa.timestamp("us"))
-        case Scalar("timestamp_s" | "timestamp_ms"):
-            return values.cast(pa.timestamp("us"))
-        case Scalar("uint8"):
-            return values.cast(pa.int16())
-        case Scalar("uint16"):
-            return values.cast(pa.int32())
-        case Scalar("uint32"):
-            return values.cast(pa.int64())
-        case Scalar("uint64"):
-            return values.cast(pa.decimal128(20, 0))
+            return pc.floor_temporal(values, 1, unit="microsecond").cast(pa.timestamp("us"))
+        case Scalar(kind) if kind in _CASTS:
+            return values.cast(_CASTS[kind])
         case _:
             return values

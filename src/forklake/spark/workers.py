@@ -22,6 +22,7 @@ from forklake.engine.local import Engine
 from forklake.engine.relation import ROW_ID, Wanted, relation
 from forklake.engine.text import shown, shown_as
 from forklake.model.columns import Columns
+from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
 from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
@@ -65,7 +66,7 @@ def through_workers(
     nanos: Sequence[ColumnId],
     row_id: bool,
 ) -> DataFrame:
-    """The rows of files as a frame of this schema: columns, whole nanoseconds, and ids if they are asked for."""
+    """The rows of files as a frame of this schema: columns, whole nanoseconds, and ids if asked for."""
     pieces = [
         pickle.dumps(
             _Piece(
@@ -104,16 +105,18 @@ def _engine(data_path: str, options: S3Options) -> Engine:
 def _rows(piece: _Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     engine = _engine(piece.data_path, piece.options)
     found = relation(piece.plan, engine.storage, Wanted(piece.columns, piece.row_id))
-    selected = [
-        f"CAST({shown(quoted(column.name), column.data_type)} AS {to_sql(_plain(shown_as(column.data_type)))})"
-        for column in piece.columns
-    ]
+    selected = [_shown(column) for column in piece.columns]
     names = {column.id: column.name for column in piece.columns}
     selected += [f"epoch_ns({quoted(names[column])})" for column in piece.nanos]
     selected += [ROW_ID] if piece.row_id else []
     listed = ", ".join(f"{value} AS v{at}" for at, value in enumerate(selected))
     for batch in engine.stream(f"SELECT {listed} FROM ({found.sql})", found.tables, piece.plan):  # noqa: S608
         yield batch.rename_columns(schema.names).cast(schema)
+
+
+def _shown(column: Column) -> str:
+    type = column.data_type
+    return f"CAST({shown(quoted(column.name), type)} AS {to_sql(_plain(shown_as(type)))})"
 
 
 def _plain(type: DataType) -> DataType:
