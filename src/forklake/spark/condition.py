@@ -163,7 +163,7 @@ class _Translation:
                 word = " AND " if isinstance(node, And) else " OR "
                 return "(" + word.join(self._node(inner) for inner in nodes) + ")"
             case Opaque():
-                self._refuse("something in it")
+                return self._refuse("something in it")
             case _:
                 return self._leaf(node)
 

@@ -6,8 +6,8 @@ is certain to be its name in the file. All others get a name that no file has: t
 Parquet is told nothing of them.
 
 Of a struct, Spark reads only the fields that are asked for, and forgets their ids when it does: it finds
-those by name. So where names inside are not certain either, they are disguised too, and the whole struct is cast to
-the names of the table: then Spark has to read all of it, by id.
+those by name. So where names inside are not certain either, they are disguised too, and the whole struct is
+cast to the names of the table: then Spark has to read all of it, by id.
 """
 
 from __future__ import annotations
@@ -142,8 +142,9 @@ def _may_show(plan: ScanPlan, column: Column) -> bool:
 
 
 def _is_hidden(path: str) -> bool:
-    """Spark passes over files whose names begin so, even if they are named."""
-    return path.rpartition("/")[2].startswith(("_", "."))
+    """Spark passes over some files, even if they are named, and its file system cannot open others."""
+    name = path.rpartition("/")[2]
+    return name.startswith(("_", ".")) or ":" in name
 
 
 def _fits_by_id(found: dict[int | None, pa.Field], columns: Columns) -> bool:

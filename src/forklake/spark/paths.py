@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from urllib.parse import quote
 
 _GLOB = frozenset("{}[]*?\\")
-# What Java leaves as it is in the path of a URI, beside letters, digits and everything that is not ASCII.
+# What Java leaves as it is in the path of a URI, beside letters and digits.
 _PLAIN = "/_-!.~'()*,;:$&+=@"
 
 
@@ -28,4 +29,9 @@ def located(address: str) -> str:
 
 
 def _encoded(path: str) -> str:
-    return "".join(sign if ord(sign) > 127 else quote(sign, safe=_PLAIN) for sign in path)
+    return "".join(sign if _stays(sign) else quote(sign, safe=_PLAIN) for sign in path)
+
+
+def _stays(sign: str) -> bool:
+    """Java encodes ASCII, and beyond it only spaces and control characters."""
+    return ord(sign) > 0x9F and unicodedata.category(sign) not in ("Zs", "Zl", "Zp")

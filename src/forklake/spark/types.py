@@ -7,8 +7,7 @@ larger type, a UUID, an INTERVAL and a TIME_NS as text, and a TIMESTAMP_NS is cu
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal as Number
+from datetime import time
 from uuid import UUID
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from forklake.errors import UnknownType
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.kernels import pc
-from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
+from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
 
 FIELD_ID = "parquet.field.id"
 NOBODYS = "forklake-9c3e1f7a-{}"
@@ -62,6 +61,21 @@ _SHOWN: dict[str, spark.DataType] = {
     **_READ,
     "uuid": spark.StringType(),
     "timestamp_ns": spark.TimestampNTZType(),
+}
+_GIVEN: dict[type[spark.DataType], str] = {
+    spark.BooleanType: "boolean",
+    spark.ByteType: "int8",
+    spark.ShortType: "int16",
+    spark.IntegerType: "int32",
+    spark.LongType: "int64",
+    spark.FloatType: "float32",
+    spark.DoubleType: "float64",
+    spark.DateType: "date",
+    spark.TimeType: "time",
+    spark.TimestampNTZType: "timestamp",
+    spark.TimestampType: "timestamptz",
+    spark.StringType: "varchar",
+    spark.BinaryType: "blob",
 }
 _CASTS: dict[str, pa.DataType] = {
     "timestamp_s": pa.timestamp("us"),
@@ -163,6 +177,19 @@ def _of(type: DataType, scalars: dict[str, spark.DataType]) -> spark.DataType:
             return spark.MapType(_of(key, scalars), _of(value, scalars))
         case Struct(fields):
             return spark.StructType([spark.StructField(name, _of(child, scalars)) for name, child in fields])
+
+
+def takes(column: Column, given: spark.DataType) -> bool:
+    """Whether every value of a type of Spark is one of a column; fields of structs are found by their names."""
+    if isinstance(given, spark.StructType) and column.type == "struct":
+        inside = {child.name: child for child in column.children}
+        fields = {field.name: field.dataType for field in given.fields}
+        known = len(fields) == len(given.fields) and inside.keys() == fields.keys()
+        return known and all(takes(inside[field], type) for field, type in fields.items())
+    if isinstance(given, spark.DecimalType):
+        return can_widen(Decimal(given.precision, given.scale), column.data_type)
+    found = _GIVEN.get(type(given))
+    return found is not None and can_widen(Scalar(found), column.data_type)
 
 
 def name(text: str) -> str:

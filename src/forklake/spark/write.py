@@ -21,7 +21,6 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.commit.output import TableOutput
 from forklake.data.existing import Inspection
@@ -30,17 +29,16 @@ from forklake.data.intake import rows_of
 from forklake.data.naming import SPARK_FOLDER
 from forklake.data.storage import Storage
 from forklake.engine.local import Engine
-from forklake.errors import ForklakeError, InvalidData, StorageError, UnknownType
+from forklake.errors import ForklakeError, InvalidData, StorageError
 from forklake.importing import inspect
-from forklake.model.arrow import from_arrow
 from forklake.model.entities import Column
 from forklake.model.files import WrittenFile
 from forklake.model.layout import SortKey
 from forklake.model.names import is_absolute
-from forklake.model.types import Decimal, Scalar, can_widen
+from forklake.model.types import Decimal, Scalar
 from forklake.spark import paths
 from forklake.spark.session import has_hadoop_aws
-from forklake.spark.types import FIELD_ID, ddl, initial, name, read_field, read_type
+from forklake.spark.types import FIELD_ID, ddl, initial, name, read_field, read_type, takes
 
 _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -86,11 +84,7 @@ def _is_native(column: Column, given: T.StructField | None) -> bool:
         return False
     if given is None:
         return column.default is None or (column.default.kind == "literal" and not column.children)
-    try:
-        (field,) = to_arrow_schema(T.StructType([given]), timezone="UTC")
-        return can_widen(from_arrow(field.type), column.data_type)
-    except (UnknownType, PySparkException):
-        return False
+    return takes(column, given.dataType)
 
 
 def _is_written(column: Column) -> bool:
