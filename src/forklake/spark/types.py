@@ -119,7 +119,12 @@ def read_field(
 
 
 def _numbered(name: str, type: spark.DataType, column: Column, **more: str) -> spark.StructField:
-    return spark.StructField(name, type, True, {FIELD_ID: int(column.id), **more})
+    return spark.StructField(name, type, True, {**numbered(column), **more})
+
+
+def numbered(column: Column) -> dict[str, int]:
+    """How Spark is told the id of a column in files."""
+    return {FIELD_ID: int(column.id)}
 
 
 def read_type_by_name(shape: Shape) -> spark.DataType:
@@ -180,7 +185,7 @@ def _of(type: DataType, scalars: dict[str, spark.DataType]) -> spark.DataType:
 
 
 def takes(column: Column, given: spark.DataType) -> bool:
-    """Whether every value of a type of Spark is one of a column; fields of structs are found by their names."""
+    """Whether every value of a type of Spark is one of a column; fields are found by their names."""
     if isinstance(given, spark.StructType) and column.type == "struct":
         inside = {child.name: child for child in column.children}
         fields = {field.name: field.dataType for field in given.fields}

@@ -38,7 +38,7 @@ from forklake.model.names import is_absolute
 from forklake.model.types import Decimal, Scalar
 from forklake.spark import paths
 from forklake.spark.session import has_hadoop_aws
-from forklake.spark.types import FIELD_ID, ddl, initial, name, read_field, read_type, takes
+from forklake.spark.types import initial, name, numbered, read_type, takes, text
 
 _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -99,11 +99,12 @@ def _is_written(column: Column) -> bool:
 
 def _natively(frame: DataFrame, output: TableOutput, given: Mapping[str, T.StructField]) -> list[WrittenFile]:
     columns = output.table.columns
-    fitted = frame.selectExpr(*(_expression(column, given.get(column.name)) for column in columns))
-    fitted = fitted.to(T.StructType([read_field(column, column.name) for column in columns]))
-    # That numbers what is inside of structs, and only those columns that it casts.
-    fitted = fitted.select(
-        *(F.col(name(c.name)).alias(c.name, metadata={FIELD_ID: int(c.id)}) for c in columns)
+    fitted = frame.select(
+        *(
+            # A cast gives what is inside of structs its ids, and an alias the column.
+            F.expr(_expression(c, given.get(c.name))).cast(read_type(c)).alias(c.name, metadata=numbered(c))
+            for c in columns
+        )
     )
     if output.sort:
         fitted = fitted.sortWithinPartitions(*(_sorted_by(key) for key in output.sort))
@@ -126,10 +127,17 @@ def _natively(frame: DataFrame, output: TableOutput, given: Mapping[str, T.Struc
 
 def _expression(column: Column, given: T.StructField | None) -> str:
     if given is not None:
-        return f"{name(given.name)} AS {name(column.name)}"
+        return _ordered(name(given.name), column)
     default = None if column.default is None else column.default.value
-    value = initial(replace(column, initial_default=default)) or "NULL"
-    return f"CAST({value} AS {ddl(read_type(column))}) AS {name(column.name)}"
+    return initial(replace(column, initial_default=default)) or "NULL"
+
+
+def _ordered(expression: str, column: Column) -> str:
+    """A value with the fields of structs in the order of the table."""
+    if not column.children:
+        return expression
+    inner = [f"{text(c.name)}, {_ordered(f'{expression}.{name(c.name)}', c)}" for c in column.children]
+    return f"if({expression} IS NULL, NULL, named_struct({', '.join(inner)}))"
 
 
 def _sorted_by(key: SortKey) -> Expression:
