@@ -19,12 +19,12 @@ demo: ## Run the demo
 test: ## Run the tests, on a real PostgreSQL too
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
-	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist worksteal -o cache_dir="$$cache/pytest" $(ARGS)
+	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadgroup -o cache_dir="$$cache/pytest" $(ARGS)
 
 soak: ## Run the property tests for much longer
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" FORKLAKE_HYPOTHESIS=soak && \
-	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist worksteal -o cache_dir="$$cache/pytest" --timeout 7200 \
+	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadgroup -o cache_dir="$$cache/pytest" --timeout 7200 \
 	    tests/property tests/unit $(ARGS)
 
 lint: ## Check style, types and layers
@@ -58,9 +58,9 @@ lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade
 	      --no-emit-index-url --custom-compile-command "make lock" $(ARGS) "$$@"; \
 	  } && \
 	  compile --group lock -o requirements/lock.txt && \
-	  compile pyproject.toml --extra postgres-server --group dev -o requirements/test.txt && \
+	  compile pyproject.toml --extra postgres-server --extra spark --group dev -o requirements/test.txt && \
 	  compile pyproject.toml --extra postgres-server --group build -c requirements/test.txt -o requirements/demo.txt && \
-	  compile pyproject.toml --extra postgres-server --group bench -c requirements/test.txt -o requirements/bench.txt
+	  compile pyproject.toml --extra postgres-server --extra spark --group bench -c requirements/test.txt -o requirements/bench.txt
 
 clean: ## Remove the environment and all caches
 	@sh scripts/bootstrap.sh clean

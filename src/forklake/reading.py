@@ -45,6 +45,11 @@ class Scan(Forms):
         return plan_scan(self._source, self._predicate)
 
     @property
+    def selection(self) -> Selection:
+        """The columns to show, and what else."""
+        return self._selection
+
+    @property
     def schema(self) -> pa.Schema:
         """What the result looks like in Arrow."""
         return result_schema(self._selection)

@@ -55,7 +55,7 @@ class RowDraft:
     def source(self, table: Table) -> Source:
         """The table for a scan, with what this draft has changed."""
         rows = self._rows.get(table.id)
-        begins, has_old_names = self._column_begins(table)
+        begins, has_old_names, steady = self._column_begins(table)
         stored = {} if table.id < 0 else self.state.partitionings(table.id)
         return Source(
             table,
@@ -64,6 +64,7 @@ class RowDraft:
             stored,
             self.partitioning(table),
             has_old_names,
+            steady,
             Uncommitted() if rows is None else rows.seen(),
             table.id >= 0,
         )
@@ -149,26 +150,30 @@ class RowDraft:
                         "commit before you rename it"
                     )
 
-    def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool]:
-        """When columns first appeared, and whether fields of structs ever had other names."""
+    def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool, frozenset[ColumnId]]:
+        """When columns first appeared, whether fields of structs had other names, and which had none."""
         begins: dict[ColumnId, SnapshotId] = {}
         history = [] if table.id < 0 else self.state.column_history(table.id)
         names: dict[ColumnId, set[str]] = {}
+        owners: dict[tuple[ColumnId | None, str], set[ColumnId]] = {}
         for entry in history:
             if entry.begin is not None:
                 begins[entry.column_id] = min(entry.begin, begins.get(entry.column_id, entry.begin))
             names.setdefault(entry.column_id, set()).add(entry.name)
-        old = False
-        for parent in table.walk():
-            begins.setdefault(parent.id, NOT_YET)
-            for child in parent.children if parent.type == "struct" else ():
-                others = {
-                    entry.column_id
-                    for entry in history
-                    if entry.parent == parent.id and entry.name.lower() == child.name.lower()
-                }
-                old = old or names.get(child.id, {child.name}) != {child.name} or bool(others - {child.id})
-        return begins, old
+            owners.setdefault((entry.parent, entry.name.lower()), set()).add(entry.column_id)
+
+        def is_steady(column: Column, parent: ColumnId | None) -> bool:
+            others = owners.get((parent, column.name.lower()), set()) - {column.id}
+            return names.get(column.id, {column.name}) == {column.name} and not others
+
+        inside = {top.id: True for top in table.columns}
+        for top in table.columns:
+            for parent in top.walk():
+                begins.setdefault(parent.id, NOT_YET)
+                for child in parent.children if parent.type == "struct" else ():
+                    inside[top.id] &= is_steady(child, parent.id)
+        steady = frozenset(top.id for top in table.columns if inside[top.id] and is_steady(top, None))
+        return begins, not all(inside.values()), steady
 
     def _forget_rows(self, table: int) -> None:
         self._rows.pop(table, None)

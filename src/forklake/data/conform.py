@@ -74,16 +74,16 @@ def _evolved(array: pa.Array, known: pa.DataType, column: Column) -> pa.Array:
             return _struct(array, known, column)
         case "list":
             values = _evolved(array.values, known.value_type, column.children[0])
-            return pa.ListArray.from_arrays(_offsets(array), values, type=file_type(column))
+            return pa.ListArray.from_arrays(offsets_of(array), values, type=file_type(column))
         case "map":
             keys = _evolved(array.keys, known.key_type, column.children[0])
             items = _evolved(array.items, known.item_type, column.children[1])
-            return pa.MapArray.from_arrays(_offsets(array), keys, items, type=file_type(column))
+            return pa.MapArray.from_arrays(offsets_of(array), keys, items, type=file_type(column))
         case _:
             return fit(array, column)
 
 
-def _offsets(array: pa.Array) -> pa.Array:
+def offsets_of(array: pa.Array) -> pa.Array:
     """Offsets that are NULL where the whole value is, as Arrow takes them."""
     if not array.null_count:
         return array.offsets

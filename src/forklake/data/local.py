@@ -54,6 +54,18 @@ class LocalDisk:
                 Path(path).unlink()
             raise
 
+    def sync(self, path: str) -> None:
+        """Make a file stay that somebody else has written, and its folders."""
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        folder = Path(path).parent
+        _sync_folder(folder)
+        if folder not in self._settled:
+            self._settle(folder)
+
     def info(self, path: str) -> StoredFile:
         """What is known of a file."""
         found = Path(path).stat()

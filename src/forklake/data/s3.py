@@ -71,6 +71,9 @@ class S3:
                 self.filesystem.delete_file(path)
             raise
 
+    def sync(self, path: str) -> None:
+        """What is in a bucket stays."""
+
     def info(self, path: str) -> StoredFile:
         """What is known of a file."""
         found = self.filesystem.get_file_info(path)

@@ -34,6 +34,7 @@ class _Place(Protocol):
     def filesystem(self) -> FileSystem: ...
     def output(self, path: str) -> AbstractContextManager[pa.NativeFile]: ...
     def info(self, path: str) -> StoredFile: ...
+    def sync(self, path: str) -> None: ...
     def delete(self, path: str) -> None: ...
     def files(self, folder: str) -> Iterable[StoredFile]: ...
 
@@ -113,6 +114,14 @@ class Storage:
         place, inner = self._placed(address)
         with self._translated("looking at", address, inner):
             return replace(place.info(inner), path=path)
+
+    def sync(self, paths: Iterable[str], relative: bool = True) -> None:
+        """Make files stay that another engine has written; those that `open_output` wrote do already."""
+        for path in paths:
+            address = self.address(path, relative)
+            place, inner = self._placed(address)
+            with self._translated("writing", address, inner):
+                place.sync(inner)
 
     def files(self, folder: str = "", relative: bool = True) -> Generator[StoredFile]:
         """Every file below the data path, or in one folder there; paths are relative to the data path.

@@ -20,13 +20,14 @@ from forklake.model.mapping import Mapping
 
 def by_field_id(storage: Storage, file: DataFile, columns: Columns) -> tuple[Shape, ...]:
     """The names inside structs that one file has, from its footer."""
-    schema = _schema(storage, file.path, file.path_is_relative)
+    schema = footer_schema(storage, file.path, file.path_is_relative)
     found = {id_of(field): field for field in schema}
     return tuple(_by_id(column, found.get(column.id)) for column in columns)
 
 
 @lru_cache(4096)
-def _schema(storage: Storage, path: str, relative: bool) -> pa.Schema:
+def footer_schema(storage: Storage, path: str, relative: bool) -> pa.Schema:
+    """What the footer of a file says of its columns."""
     try:
         with storage.open_input(path, relative) as stream:
             return pq.read_schema(stream)

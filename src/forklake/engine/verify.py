@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -11,6 +10,7 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forklake.data.naming import is_ours
 from forklake.data.storage import Storage
 from forklake.errors import StorageError
 from forklake.model.files import DataFile, DeleteFile
@@ -18,7 +18,6 @@ from forklake.scan.plan import ScanPlan
 
 _THREADS = 16
 _MAGIC = b"PAR1"
-_OURS = re.compile(r"(?:.*/)?(?:delete-)?[0-9a-f-]{32,36}(?:-\w+)*-\d+\.parquet")
 
 
 class Verifier:
@@ -56,7 +55,7 @@ class Verifier:
         if self._storage.is_local and file.footer_size and not file.path.startswith("s3://"):
             self._check_footer(file, file.footer_size)
         key = file.path, file.file_size_bytes
-        if file.path_is_relative and _OURS.fullmatch(file.path):
+        if is_ours(file.path, file.path_is_relative):
             self._known.add(key)
         elif isinstance(file, DataFile) and self._seen.get(key) != found.modified:
             self._check_rows(file)

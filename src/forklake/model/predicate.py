@@ -60,14 +60,17 @@ __all__ = [
     "StartsWith",
     "all_of",
     "any_of",
+    "column_of",
     "columns_of",
     "compare",
     "conjuncts",
     "is_in",
     "is_null",
     "is_one_range",
+    "node_of",
     "parse_expression",
     "parse_predicate",
+    "parsed_condition",
     "ranges",
     "starts_with",
 ]
@@ -148,6 +151,22 @@ def parse_expression(text: str, columns: tuple[Column, ...]) -> str:
         return _read(given, columns)[1]
     except RecursionError:
         _refuse(given, "is nested too deep: write it flatter")
+
+
+def parsed_condition(predicate: Predicate) -> exp.Expr:
+    """The condition as sqlglot read it, for those who say it in another dialect."""
+    return _parsed(_Given(predicate.text))
+
+
+def node_of(part: exp.Expr, columns: tuple[Column, ...]) -> Node:
+    """What one part of a condition asks; `Opaque` where that is not certain."""
+    return _node(part, columns)
+
+
+def column_of(part: exp.Expr, columns: tuple[Column, ...]) -> Column | None:
+    """The column or field of structs that a part of a condition is; None if it is something else."""
+    target = _Target.of(part, columns)
+    return None if target is None else target.column
 
 
 def _read(given: _Given, columns: tuple[Column, ...]) -> tuple[exp.Expr, str, frozenset[str]]:

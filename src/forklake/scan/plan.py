@@ -102,6 +102,8 @@ class ScanPlan:
     mappings: Mapping[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
     has_old_names: bool = False
     """Whether files may know fields inside structs by other names than the table does now."""
+    steady: frozenset[ColumnId] = frozenset()
+    """The columns that every file of ours knows by their present names, if it knows these at all."""
     find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
@@ -122,6 +124,8 @@ class Source:
     """Every partitioning that files may have been written under."""
     current: Partitioning | None
     has_old_names: bool = False
+    steady: frozenset[ColumnId] = frozenset()
+    """The columns that never had other names, as had nothing inside of them, and whose names no other had."""
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
     is_stored: bool = True
     """False for a table that a transaction has just made: the database knows nothing of it."""
@@ -160,6 +164,7 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
         predicate,
         mappings,
         source.has_old_names,
+        source.steady,
         lambda: () if predicate is None or not source.is_stored else _pruned(source, predicate),
     )
 

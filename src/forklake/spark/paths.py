@@ -1,0 +1,37 @@
+"""Files as Spark takes and shows them. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from urllib.parse import quote
+
+_GLOB = frozenset("{}[]*?\\")
+# What Java leaves as it is in the path of a URI, beside letters and digits.
+_PLAIN = "/_-!.~'()*,;:$&+=@"
+
+
+def given(address: str) -> str:
+    """A file as `spark.read` takes it: nothing in its name is a pattern."""
+    return "".join(f"\\{sign}" if sign in _GLOB else sign for sign in located(address))
+
+
+def shown(address: str) -> str:
+    """A file as `_metadata.file_path` shows it."""
+    scheme, _, rest = located(address).partition(":")
+    return f"{scheme}:{_encoded(rest.removeprefix('//') if scheme == 'file' else rest)}"
+
+
+def located(address: str) -> str:
+    """A place as Spark writes it, and writes to it."""
+    if address.startswith("s3://"):
+        return f"s3a://{address.removeprefix('s3://')}"
+    return f"file://{address}"
+
+
+def _encoded(path: str) -> str:
+    return "".join(sign if _stays(sign) else quote(sign, safe=_PLAIN) for sign in path)
+
+
+def _stays(sign: str) -> bool:
+    """Java encodes ASCII, and beyond it only spaces and control characters."""
+    return ord(sign) > 0x9F and unicodedata.category(sign) not in ("Zs", "Zl", "Zp")

@@ -1,0 +1,361 @@
+"""A scan plan as a frame of Spark: files by field id, without what was deleted, and rows that came along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from forklake.data.deletes import positions_of
+from forklake.data.hive import hive_values, value_of
+from forklake.data.schema import ROW_ID_NAME, file_type
+from forklake.data.storage import Storage
+from forklake.engine.select import Selection
+from forklake.errors import FileMissing
+from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.ids import POSITION_COLUMN, ROW_ID_COLUMN, ColumnId
+from forklake.model.tree import columns_of
+from forklake.scan.gather import gather
+from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
+from forklake.spark import paths
+from forklake.spark.condition import condition
+from forklake.spark.groups import Group, Grouped, grouped, holed
+from forklake.spark.session import has_hadoop_aws
+from forklake.spark.types import (
+    FIELD_ID,
+    ddl,
+    initial,
+    name,
+    read_field,
+    read_type,
+    read_type_by_name,
+    shown,
+    shown_type,
+    takes_default,
+    to_arrow,
+)
+from forklake.spark.workers import through_workers
+from forklake.workbench import Workbench
+
+ROW_ID = "row_id"
+_EMBEDDED = "embedded"
+_PATH, _INDEX = "path", "index"
+_OPTIONS = {
+    # Folders such as region=eu/ say nothing that the plan does not know better.
+    "recursiveFileLookup": "true",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+_FEW_DELETE_FILES, _FEW_DELETES = 32, 1_000_000
+"""Up to so many, delete files are read here: a job of Spark would take longer."""
+_MOST_BROADCAST = 50_000_000
+"""Up to how many deleted rows every executor gets a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the parts of a frame have to show. A column is named by its id until the very end."""
+
+    columns: Columns
+    nanos: Mapping[ColumnId, str]
+    """Columns of whole nanoseconds, beside those that are cut to microseconds."""
+    row_id: bool
+
+    @property
+    def schema(self) -> T.StructType:
+        fields = [T.StructField(_c(column), shown_type(column.data_type)) for column in self.columns]
+        fields += [T.StructField(number, T.LongType()) for number in self.nanos.values()]
+        fields += [T.StructField(ROW_ID, T.LongType())] if self.row_id else []
+        return T.StructType(fields)
+
+
+def _c(column: Column) -> str:
+    return f"c{column.id}"
+
+
+def _r(column: Column) -> str:
+    """The same as it is read."""
+    return f"r{column.id}"
+
+
+def read_plan(spark: SparkSession, workbench: Workbench, plan: ScanPlan, selection: Selection) -> DataFrame:
+    """The rows of a plan as a frame. Nothing is read before Spark is asked for it."""
+    workbench.engine.verify(plan)
+    wanted = _wanted(plan, selection)
+    # Said first, so that a condition that Spark cannot take is refused before anything is opened.
+    filtered = None if plan.predicate is None else _condition(plan, wanted)
+    parts = _parts(spark, workbench.storage, plan, wanted)
+    frame = parts[0]
+    for part in parts[1:]:
+        frame = frame.union(part)
+    if filtered is not None:
+        frame = frame.where(filtered)
+    shown_names = [f"{_c(column)} AS {name(column.name)}" for column in selection.columns]
+    return frame.selectExpr(*shown_names, *([ROW_ID] if wanted.row_id else []))
+
+
+def _wanted(plan: ScanPlan, selection: Selection) -> _Wanted:
+    predicate = plan.predicate
+    needed = frozenset[str]() if predicate is None else predicate.columns
+    chosen = {column.id for column in selection.columns}
+    columns = (
+        *selection.columns,
+        *(column for column in plan.table.columns if column.name in needed and column.id not in chosen),
+    )
+    compared = frozenset[ColumnId]() if predicate is None else columns_of(predicate.tree)
+    nanos = {c.id: f"n{c.id}" for c in columns if c.id in compared and c.type == "timestamp_ns"}
+    return _Wanted(columns, nanos, selection.row_id)
+
+
+def _condition(plan: ScanPlan, wanted: _Wanted) -> str | None:
+    if plan.predicate is None:
+        return None
+    names = {column.id: _c(column) for column in wanted.columns}
+    return condition(plan.predicate, plan.table.columns, names, wanted.nanos)
+
+
+def _parts(spark: SparkSession, storage: Storage, plan: ScanPlan, wanted: _Wanted) -> list[DataFrame]:
+    if storage.is_local or has_hadoop_aws(spark):
+        found = grouped(plan, storage, wanted.columns)
+    else:
+        found = Grouped([], list(plan.files))
+    parts = [
+        _native(spark, storage, group, files, wanted, lost=lost)
+        for group in found.groups
+        for files, lost in holed(group.files)
+    ]
+    if found.others:
+        parts.append(
+            through_workers(
+                spark,
+                storage,
+                plan,
+                found.others,
+                wanted.schema,
+                wanted.columns,
+                tuple(wanted.nanos),
+                wanted.row_id,
+            )
+        )
+    if plan.rows or not parts:
+        parts.append(_rows(spark, plan.rows, wanted))
+    return parts
+
+
+def _native(
+    spark: SparkSession,
+    storage: Storage,
+    group: Group,
+    files: Sequence[ScanFile],
+    wanted: _Wanted,
+    *,
+    lost: bool,
+) -> DataFrame:
+    frame = _opened(spark, storage, group, files, wanted)
+    facts = _facts(storage, group, files, wanted)
+    alone = len(files) == 1 and not group.in_path
+    needs_place = lost or facts is not None
+    place = [f"_metadata.file_path AS {_PATH}", f"_metadata.row_index AS {_INDEX}"] if needs_place else []
+    # From here on all names are ours, whatever the columns are called.
+    read = [f"{name(group.names[column.id])} AS {_r(column)}" for column in _inside(group)]
+    read += [f"{name(ROW_ID_NAME)} AS {_EMBEDDED}"] if _has_ids(group, wanted) else []
+    frame = frame.selectExpr(*read, *place) if read or place else frame
+    if lost:
+        gone = sum(file.file.record_count - file.live_rows for file in files)
+        deleted = _deleted(spark, storage, files)
+        deleted = F.broadcast(deleted) if gone <= _MOST_BROADCAST else deleted
+        frame = _without(frame, deleted, crowded=gone > max(file.file.record_count for file in files))
+    start = "start"
+    if facts is not None and alone:
+        start = f"CAST({_started(files[0])} AS BIGINT)"
+    elif facts is not None:
+        known = spark.createDataFrame(facts, _facts_schema(facts, group))
+        known = known.selectExpr("*", f"xxhash64({_PATH}) AS hash").withColumnRenamed(_PATH, "place")
+        frame = frame.join(
+            F.broadcast(known), F.expr(f"xxhash64({_PATH}) = hash AND {_same(_PATH, 'place')}")
+        )
+    return frame.selectExpr(*_shown(group, wanted, start))
+
+
+def _opened(
+    spark: SparkSession, storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _Wanted
+) -> DataFrame:
+    fields: list[T.StructField] = []
+    for at, column in enumerate(group.columns):
+        if column.id in group.absent or column.id in group.in_path:
+            continue
+        if group.shapes is None:
+            default = initial(column) if takes_default(column) else None
+            disguised = column.id in group.disguised
+            fields.append(read_field(column, group.names[column.id], default, disguised=disguised))
+        else:
+            fields.append(T.StructField(group.names[column.id], read_type_by_name(group.shapes[at])))
+    if _has_ids(group, wanted):
+        fields.append(T.StructField(ROW_ID_NAME, T.LongType(), True, {FIELD_ID: ROW_ID_COLUMN}))
+    addresses = [paths.given(storage.address(file.path, file.file.path_is_relative)) for file in files]
+    try:
+        return spark.read.options(**_OPTIONS).schema(T.StructType(fields)).parquet(*addresses)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        missing = (error.getMessageParameters() or {}).get("path", "a file")
+        raise FileMissing(
+            f"{missing} is missing: restore it, or see whether the data path is the right one"
+        ) from error
+
+
+def _inside(group: Group) -> list[Column]:
+    return [c for c in group.columns if c.id not in group.absent and c.id not in group.in_path]
+
+
+def _has_ids(group: Group, wanted: _Wanted) -> bool:
+    """Files without field ids carry no ids of rows either."""
+    return wanted.row_id and group.shapes is None
+
+
+# ---- What is known of each file ---
+
+
+def _facts(storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _Wanted) -> pa.Table | None:
+    inside = [column for column in group.columns if column.id in group.in_path]
+    if not wanted.row_id and not inside:
+        return None
+    facts: dict[str, pa.Array] = {
+        _PATH: pa.array([paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in files]),
+        "start": pa.array([file.file.row_id_start for file in files], pa.int64()),
+    }
+    for column in inside:
+        texts = [hive_values(file.path).get(group.names[column.id]) for file in files]
+        values = [value_of(text, column).cast(file_type(column)) for text in texts]
+        facts[_c(column)] = to_arrow(pa.concat_arrays(values), column.data_type)
+    return pa.table(facts)
+
+
+def _facts_schema(facts: pa.Table, group: Group) -> T.StructType:
+    kinds = {_c(column): shown_type(column.data_type) for column in group.columns}
+    plain = {_PATH: T.StringType(), "start": T.LongType()}
+    return T.StructType([T.StructField(n, plain.get(n) or kinds[n]) for n in facts.column_names])
+
+
+def _started(file: ScanFile) -> str:
+    return "NULL" if file.file.row_id_start is None else str(file.file.row_id_start)
+
+
+def _shown(group: Group, wanted: _Wanted, start: str) -> list[str]:
+    found = {column.id: (at, column) for at, column in enumerate(group.columns)}
+    selected = [f"{_value(group, at, column)} AS {_c(column)}" for at, column in found.values()]
+    for column_id, number in wanted.nanos.items():
+        at, column = found[column_id]
+        selected.append(f"{_raw(group, at, column)} AS {number}")
+    if wanted.row_id:
+        counted = f"{start} + {_INDEX}"
+        embedded = f"coalesce({_EMBEDDED}, {counted})" if _has_ids(group, wanted) else counted
+        selected.append(f"{embedded} AS {ROW_ID}")
+    return selected
+
+
+def _value(group: Group, at: int, column: Column) -> str:
+    if column.id in group.in_path:
+        return _c(column)
+    return shown(_raw(group, at, column), column.data_type)
+
+
+def _raw(group: Group, at: int, column: Column) -> str:
+    """What is read of a column, with the names that the table has."""
+    kind = ddl(read_type(column))
+    if column.id in group.absent:
+        return f"CAST({initial(column) or 'NULL'} AS {kind})"
+    renamed = group.shapes is not None and not group.shapes[at].is_same
+    if renamed or column.id in group.disguised:
+        return f"CAST({_r(column)} AS {kind})"
+    return _r(column)
+
+
+# ---- Rows that are gone ---
+
+
+def _without(frame: DataFrame, deleted: DataFrame, *, crowded: bool) -> DataFrame:
+    """Rows without those that are gone, found by one number, and told apart by the exact place.
+
+    The position alone is the fastest such number, unless each is gone from several files.
+    """
+    exact = _same(_PATH, "place")
+    if not crowded:
+        return frame.join(deleted, F.expr(f"{_INDEX} = position AND {exact}"), "left_anti")
+    deleted = deleted.selectExpr("*", "xxhash64(place, position) AS hash")
+    on = f"xxhash64({_PATH}, {_INDEX}) = hash AND {_same(_INDEX, 'position')} AND {exact}"
+    return frame.join(deleted, F.expr(on), "left_anti")
+
+
+def _same(one: str, other: str) -> str:
+    """Equal, without becoming a key of the join: with one whole number as key Spark looks up much faster."""
+    return f"{one} >= {other} AND {one} <= {other}"
+
+
+def _deleted(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
+    named = [file for file in files if file.file.deletes is not None]
+    counted = sum(file.file.deletes.delete_count for file in named if file.file.deletes is not None)
+    here = counted <= _FEW_DELETES and len(named) <= _FEW_DELETE_FILES
+    places: list[str] = []
+    positions: list[pa.Array] = []
+    for file in files:
+        gone = [] if file.deleted is None else [file.deleted]
+        if here and file.file.deletes is not None:
+            gone.append(positions_of(storage, file.file.deletes))
+        places += [paths.shown(storage.address(file.path, file.file.path_is_relative))] * len(gone)
+        positions += gone
+    # One row for each file: what is repeated for each position does not have to be sent.
+    ends = accumulate((len(found) for found in positions), initial=0)
+    flat = pa.concat_arrays(positions) if positions else pa.array([], pa.int64())
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
+    table = pa.table({"place": pa.array(places, pa.string()), "positions": lists})
+    frame = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
+    frame = frame.selectExpr("place", "explode(positions) AS position")
+    if not here:
+        frame = frame.union(_from_files(spark, storage, named))
+    return frame
+
+
+def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
+    """What delete files name, read by Spark: there may be very many."""
+    deletes = [(file, file.file.deletes) for file in files if file.file.deletes is not None]
+    addresses = {storage.address(d.path, d.path_is_relative): f for f, d in deletes}
+    schema = T.StructType([T.StructField("pos", T.LongType(), True, {FIELD_ID: POSITION_COLUMN})])
+    read = spark.read.options(**_OPTIONS).schema(schema).parquet(*map(paths.given, addresses))
+    table = pa.table(
+        {
+            "file": [paths.shown(address) for address in addresses],
+            "place": [
+                paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in addresses.values()
+            ],
+        }
+    )
+    known = F.broadcast(spark.createDataFrame(table, "file STRING, place STRING"))
+    found = read.selectExpr("_metadata.file_path AS file", "pos AS position")
+    return found.join(known, "file").select("place", "position")
+
+
+# ---- Rows that came with the plan ---
+
+
+def _rows(spark: SparkSession, parts: Sequence[ScanRows], wanted: _Wanted) -> DataFrame:
+    schema = wanted.schema
+    if not parts:
+        return spark.createDataFrame([], schema)
+    rows = gather(parts, wanted.columns).combine_chunks()
+    arrays = [to_arrow(_flat(rows.column(_c(column))), column.data_type) for column in wanted.columns]
+    arrays += [_flat(rows.column(f"c{key}")).cast(pa.int64()) for key in wanted.nanos]
+    arrays += [_flat(rows.column(ROW_ID_NAME))] if wanted.row_id else []
+    return spark.createDataFrame(pa.table(arrays, schema.names), schema)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array

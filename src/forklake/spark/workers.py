@@ -1,0 +1,133 @@
+"""Files that Spark's own reader cannot open, read by the local engine in Spark's Python workers.
+
+That is for files in a bucket where Spark has no `hadoop-aws`, and for imported ones of types that Spark does
+not read. Each executor needs forklake installed.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from forklake.data.address import S3Options
+from forklake.data.storage import Storage
+from forklake.engine.local import Engine
+from forklake.engine.relation import ROW_ID, Wanted, relation
+from forklake.engine.text import shown, shown_as
+from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.ids import ColumnId
+from forklake.model.names import quoted
+from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
+from forklake.scan.plan import ScanFile, ScanPlan
+
+_MOST_PARTS = 10_000
+_OTHERS: dict[str, DataType] = {
+    "uint8": Scalar("int16"),
+    "uint16": Scalar("int32"),
+    "uint32": Scalar("int64"),
+    "uint64": Decimal(20, 0),
+    "time_ns": Scalar("varchar"),
+    "interval": Scalar("varchar"),
+    "json": Scalar("varchar"),
+    "uuid": Scalar("varchar"),
+    "timestamp_s": Scalar("timestamp"),
+    "timestamp_ms": Scalar("timestamp"),
+    "timestamp_ns": Scalar("timestamp"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some files of a plan, with all that it takes to read them elsewhere."""
+
+    data_path: str
+    options: S3Options
+    plan: ScanPlan
+    columns: Columns
+    nanos: tuple[ColumnId, ...]
+    row_id: bool
+
+
+def through_workers(
+    spark: SparkSession,
+    storage: Storage,
+    plan: ScanPlan,
+    files: Sequence[ScanFile],
+    schema: T.StructType,
+    columns: Columns,
+    nanos: Sequence[ColumnId],
+    row_id: bool,
+) -> DataFrame:
+    """The rows of files as a frame of this schema: columns, whole nanoseconds, and ids if asked for."""
+    pieces = [
+        pickle.dumps(
+            _Piece(
+                storage.data_path,
+                storage.s3.options,
+                replace(plan, files=tuple(part), rows=(), predicate=None, find_pruned=tuple),
+                columns,
+                tuple(nanos),
+                row_id,
+            )
+        )
+        for part in _parts(files)
+    ]
+    given = spark.createDataFrame(pa.table({"piece": pa.array(pieces, pa.binary())}), "piece BINARY")
+    wanted = to_arrow_schema(schema, timezone="UTC")
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for piece in batch.column("piece"):
+                yield from _rows(pickle.loads(piece.as_py()), wanted)  # noqa: S301
+
+    return given.repartition(len(pieces), "piece").mapInArrow(read, schema)
+
+
+def _parts(files: Sequence[ScanFile]) -> Iterator[Sequence[ScanFile]]:
+    size = -(-len(files) // _MOST_PARTS)
+    for start in range(0, len(files), size):
+        yield files[start : start + size]
+
+
+@lru_cache(8)
+def _engine(data_path: str, options: S3Options) -> Engine:
+    return Engine(Storage(data_path, options))
+
+
+def _rows(piece: _Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    engine = _engine(piece.data_path, piece.options)
+    found = relation(piece.plan, engine.storage, Wanted(piece.columns, piece.row_id))
+    selected = [_shown(column) for column in piece.columns]
+    names = {column.id: column.name for column in piece.columns}
+    selected += [f"epoch_ns({quoted(names[column])})" for column in piece.nanos]
+    selected += [ROW_ID] if piece.row_id else []
+    listed = ", ".join(f"{value} AS v{at}" for at, value in enumerate(selected))
+    for batch in engine.stream(f"SELECT {listed} FROM ({found.sql})", found.tables, piece.plan):  # noqa: S608
+        yield batch.rename_columns(schema.names).cast(schema)
+
+
+def _shown(column: Column) -> str:
+    type = column.data_type
+    return f"CAST({shown(quoted(column.name), type)} AS {to_sql(_plain(shown_as(type)))})"
+
+
+def _plain(type: DataType) -> DataType:
+    match type:
+        case Scalar(name):
+            return _OTHERS.get(name, type)
+        case List(element):
+            return List(_plain(element))
+        case Map(key, value):
+            return Map(_plain(key), _plain(value))
+        case Struct(fields):
+            return Struct(tuple((name, _plain(field)) for name, field in fields))
+        case _:
+            return type

@@ -1,0 +1,171 @@
+"""Writing frames of Spark into tables: what arrives, how files look, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import forklake
+from forklake.errors import InvalidArgument, InvalidData
+from forklake.spark import SparkCatalog
+from tests.spark.compare import same_rows
+
+PLAIN = """id BIGINT NOT NULL, v DOUBLE, s STRUCT(x INTEGER, y VARCHAR), ts TIMESTAMP, tz TIMESTAMPTZ,
+           d DECIMAL(10, 2), k INTEGER DEFAULT 5, day DATE, bin BLOB, ti TIME"""
+
+
+def files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_rows_arrive_by_sparks_own_writer(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    table = catalog.create_table("t", PLAIN)
+    frame = spark.range(0, 100, 1, 2).selectExpr(
+        "CAST(id AS INT) AS ID",
+        "IF(id % 10 = 0, double('NaN'), id) AS v",
+        "IF(id % 7 = 0, NULL, named_struct('y', 'a', 'x', CAST(id AS INT))) AS s",
+        "TIMESTAMP_NTZ'1066-10-14 09:00:00.000001' AS ts",
+        "TIMESTAMP'1969-12-31 23:59:59.999999+00:00' AS tz",
+        "CAST(1.5 AS DECIMAL(5, 1)) AS d",
+        "DATE'0001-01-01' AS day",
+        "X'00FF' AS bin",
+        "TIME'01:02:03.000004' AS ti",
+    )
+    before = len(catalog.snapshots())
+    assert on_spark.append("t", frame) == 100
+    assert len(catalog.snapshots()) == before + 1
+    assert same_rows(on_spark, table) == 100
+    assert table.scan("v = 'nan'").count() == 10
+    assert [row["id"] for row in table.scan(columns=["id"], row_ids=True).to_pylist()] == list(range(100))
+    assert table.scan("id = 7 AND k = 5 AND day = '0001-01-01'").count() == 1
+    assert len(table.scan("id = 7").plan().files) == 1 and len(table.files()) == 2
+    for path in files_in(tmp_path / "files"):
+        metadata = pq.read_metadata(path)
+        assert metadata.created_by.startswith("parquet-mr")
+        assert metadata.row_group(0).column(0).compression == "ZSTD"
+        ids = [int(field.metadata[b"PARQUET:field_id"]) for field in metadata.schema.to_arrow_schema()]
+        assert ids == [column.id for column in table.columns]
+
+
+def test_another_reader_finds_the_columns_by_id(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    catalog.create_table("t", "a BIGINT, s STRUCT(x INTEGER)")
+    on_spark.append("t", spark.range(10).selectExpr("id AS a", "named_struct('x', 3) AS s"))
+    schema = "MAP {1: {name: 'b', type: 'BIGINT', default_value: NULL}}"
+    with duckdb.connect() as connection:
+        found = connection.sql(
+            f"SELECT sum(b) FROM read_parquet('{tmp_path}/files/**/*.parquet', schema = {schema})"
+        )
+        assert found.fetchall() == [(45,)]
+
+
+def test_rows_that_spark_cannot_write_go_through_its_workers(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    table = catalog.create_table(
+        "t",
+        "id UUID, l INTEGER[], m MAP(VARCHAR, INTEGER), p VARCHAR, n UTINYINT, at TIMESTAMPTZ DEFAULT now()",
+    )
+    table.set_partitioning(["p", "bucket(4, n)"])
+    table.set_sort_order(["n DESC"])
+    frame = spark.range(50).selectExpr(
+        "'00000000-0000-0000-0000-0000000000AA' AS id",
+        "array(1, NULL) AS l",
+        "map('a', 1) AS m",
+        "concat('x', id % 3) AS p",
+        "CAST(id AS SMALLINT) AS n",
+    )
+    assert on_spark.append("t", frame) == 50
+    assert same_rows(on_spark, table) == 50
+    assert table.scan("at IS NULL").count() == 0
+    assert 0 < len(table.scan("p = 'x1' AND n = 4").plan().files) < len(table.files())
+    schema = pq.read_schema(files_in(tmp_path / "files")[0])
+    assert schema.field("l").type.value_field.metadata[b"PARQUET:field_id"] == b"3"
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (["id + 300 AS n"], "300"),
+        (["id AS nope"], 'no "nope"'),
+        (["'x' AS n"], '"n"'),
+        (["id AS n", "CAST(NULL AS BIGINT) AS need"], "NOT NULL"),
+        (["id AS n", "id AS N"], "twice"),
+    ],
+)
+def test_what_does_not_fit_leaves_nothing_behind(
+    on_spark: SparkCatalog,
+    catalog: forklake.Catalog,
+    spark: SparkSession,
+    tmp_path: Path,
+    values: list[str],
+    problem: str,
+) -> None:
+    catalog.create_table("t", "n UTINYINT, need BIGINT NOT NULL DEFAULT 1")
+    before = catalog.snapshot
+    with pytest.raises(InvalidData, match=problem):
+        on_spark.append("t", spark.range(3).selectExpr(*values))
+    assert catalog.snapshot == before
+    assert files_in(tmp_path / "files") == []
+
+
+def test_nulls_that_spark_wrote_are_found_and_removed(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    catalog.create_table("t", "id BIGINT NOT NULL")
+    with pytest.raises(InvalidData, match="NOT NULL"):
+        on_spark.append("t", spark.range(3).selectExpr("IF(id = 1, NULL, id) AS id"))
+    assert files_in(tmp_path / "files") == []
+    with pytest.raises(InvalidArgument, match="frame of Spark"):
+        on_spark.append("t", [{"id": 1}])  # type: ignore[arg-type]
+    assert on_spark.append("t", spark.range(0)) == 0
+
+
+def test_a_transaction_takes_frames_of_spark(
+    catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    catalog.create_table("a", "id BIGINT")
+    with catalog.transaction() as tx:
+        inside = SparkCatalog(spark, tx)
+        inside.append("a", spark.range(10))
+        tx.table("a").delete("id < 3")
+        tx.table("a").rename_column("id", "number")
+        assert inside.read("a").where("number > 5").count() == 4
+        tx.table("a").append(pa.table({"number": [100]}))
+    assert SparkCatalog(spark, catalog).read("a").count() == 8
+    before = files_in(tmp_path / "files")
+    tx = catalog.transaction()
+    SparkCatalog(spark, tx).append("a", spark.range(10).withColumnRenamed("id", "number"))
+    tx.rollback()
+    assert files_in(tmp_path / "files") == before
+
+
+def test_settings_of_a_session_are_as_they_were(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
+) -> None:
+    key = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(key)
+    spark.conf.set(key, "INT96")
+    try:
+        table = catalog.create_table("t", "at TIMESTAMPTZ")
+        on_spark.append("t", spark.range(3).selectExpr("TIMESTAMP'2024-01-01 00:00:00+00:00' AS at"))
+        assert spark.conf.get(key) == "INT96"
+        assert same_rows(on_spark, table, "at = '2024-01-01 00:00:00+00'") == 3
+    finally:
+        spark.conf.set(key, str(before))
+
+
+def test_a_bucket_is_written_without_hadoop_aws(spark: SparkSession, s3_url: str, tmp_path: Path) -> None:
+    with forklake.connect(f"sqlite:///{tmp_path}/lake.db", data_path=s3_url, create=True) as lake:
+        table = lake.create_catalog("c").create_table("t", "id BIGINT")
+        seen = SparkCatalog(spark, lake.catalog("c"))
+        assert seen.append("t", spark.range(20)) == 20
+        assert same_rows(seen, table, "id > 3") == 16
