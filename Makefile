@@ -19,12 +19,12 @@ demo: ## Run the demo
 test: ## Run the tests, on a real PostgreSQL too
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
-	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadgroup -o cache_dir="$$cache/pytest" $(ARGS)
+	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" $(ARGS)
 
 soak: ## Run the property tests for much longer
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" FORKLAKE_HYPOTHESIS=soak && \
-	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadgroup -o cache_dir="$$cache/pytest" --timeout 7200 \
+	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" --timeout 7200 \
 	    tests/property tests/unit $(ARGS)
 
 lint: ## Check style, types and layers

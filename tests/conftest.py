@@ -6,13 +6,14 @@ import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
+from xdist.scheduler import LoadScopeScheduling
 
 from forklake.localpg import LocalPostgres
 
@@ -29,6 +30,18 @@ _calm = {
 settings.register_profile("ci", **_calm)
 settings.register_profile("soak", **_calm, max_examples=5000)
 settings.load_profile(os.environ.get("FORKLAKE_HYPOTHESIS", "ci"))
+
+
+class _Scheduling(LoadScopeScheduling):
+    """Every process takes the next test, but those of Spark stay together: one Java is enough."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+
+
+# Not by marks: with pytest 9, groups of pytest-xdist 3.8 have no effect.
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    return _Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")
