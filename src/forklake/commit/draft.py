@@ -65,6 +65,8 @@ class Draft(RowDraft):
         self._tags: Overlay[tuple[int, ColumnId | None, str], Tag] = Overlay()
         self._dropped_rows: dict[RowKey, Origin] = {}
         self._highest_column: dict[int, int] = {}
+        self._gone_columns: dict[tuple[int, int], str] = {}
+        """The names of columns that were dropped."""
         self._base_macros: list[Macro] | None = None
 
     # ---- Reading ---
@@ -251,6 +253,7 @@ class Draft(RowDraft):
         self._highest_column[table.id] = max(self.last_column_id(table), *kept)
         for column in table.walk():
             if column.id not in kept:
+                self._gone_columns[table.id, column.id] = column.name
                 self._drop_column_tags(table, column.id)
         self._tables.put(table.id, table, replace(table, columns=columns))
 
@@ -408,13 +411,12 @@ class Draft(RowDraft):
             tuple(self._burnt()),
         )
 
-    def _burnt(self) -> Iterator[tuple[int, int]]:
-        """An id that a column had within this transaction is not given again: files may know it."""
-        for table in self._tables.live():
-            highest = self._highest_column.get(table.id, 0)
-            stored = self.state.last_column_id(table.id) if table.id >= 0 and highest else 0
-            if highest > max(stored, *(column.id for column in table.walk())):
-                yield table.id, highest
+    def _burnt(self) -> Iterator[tuple[int, int, str]]:
+        """Ids and names that columns had within this transaction alone: files may know them."""
+        live = {table.id: table for table in self._tables.live()}
+        for (number, column), name in self._gone_columns.items():
+            if number in live and (number < 0 or column > self.state.last_column_id(TableId(number))):
+                yield number, column, name
 
     # ---- Details ---
 

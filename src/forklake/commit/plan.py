@@ -36,7 +36,7 @@ class Plan:
     rows: tuple[TableWrites, ...] = ()
     """What becomes of the rows of tables."""
     dropped_tables: tuple[int, ...] = ()
-    burnt_columns: tuple[tuple[int, int], ...] = ()
-    """Tables with the highest column id that files may know, where no column has it any more."""
+    burnt_columns: tuple[tuple[int, int, str], ...] = ()
+    """Tables with the ids and names of columns that came and went: files may know them."""
     merged: Merged | None = None
     """What was merged, if that is what the commit does."""

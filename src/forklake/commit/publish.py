@@ -243,10 +243,13 @@ def _write_entities(session: Session, writes: _Writes, head: Head) -> None:
 
 
 def _burn_columns(session: Session, plan: Plan, ids: Mapping[int, int], head: Head) -> None:
-    """A column that was there for no time at all keeps its id taken."""
-    columns = ("catalog_id", "table_id", "column_id", "begin_snapshot", "end_snapshot")
+    """A column that was there for no time at all keeps its id taken, and its name known."""
+    columns = ("catalog_id", "table_id", "column_id", "column_name", "begin_snapshot", "end_snapshot")
     moment = (head.snapshot_id, head.snapshot_id)
-    rows = [(head.catalog_id, ids.get(table, table), column, *moment) for table, column in plan.burnt_columns]
+    rows = [
+        (head.catalog_id, ids.get(table, table), column, name, *moment)
+        for table, column, name in plan.burnt_columns
+    ]
     if rows:
         session.insert("ducklake_column", columns, rows)
 

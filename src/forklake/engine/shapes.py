@@ -11,6 +11,7 @@ from forklake.data.conform import id_of
 from forklake.data.storage import Storage
 from forklake.engine.text import Shape
 from forklake.errors import StorageError
+from forklake.model.arrow import from_arrow
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.files import DataFile
@@ -49,6 +50,9 @@ def _by_id(column: Column, field: pa.Field | None) -> Shape:
                 _by_id(child, inside[child.id]) if child.id in inside else Shape(child, None, ())
                 for child in column.children
             )
+            if not inside.keys() & {child.id for child in column.children}:
+                spare = (type.field(0).name, from_arrow(type.field(0).type))
+                return Shape(column, field.name, children, spare)
         case "list":
             children = (_by_id(column.children[0], type.value_field),)
         case "map":

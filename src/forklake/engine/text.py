@@ -141,13 +141,24 @@ def _mapped(expression: str, variable: str, key: str, value: str) -> str:
 class Shape:
     """A column of a file, where fields inside structs have names of their own."""
 
-    __slots__ = ("children", "column", "name")
+    __slots__ = ("children", "column", "name", "spare")
 
-    def __init__(self, column: Column, name: str | None, children: tuple[Shape, ...] = ()) -> None:
-        """A field without a name is not in the file."""
+    def __init__(
+        self,
+        column: Column,
+        name: str | None,
+        children: tuple[Shape, ...] = (),
+        spare: tuple[str, DataType] | None = None,
+    ) -> None:
+        """A field without a name is not in the file.
+
+        `spare` is another field of a struct in the file: where none of the table's is in it, only that tells
+        which values are NULL.
+        """
         self.column = column
         self.name = name
         self.children = children
+        self.spare = spare
 
     @property
     def is_same(self) -> bool:
@@ -165,7 +176,8 @@ class Shape:
             case "map":
                 return Map(children[0].type(), children[1].type())
             case "struct":
-                return Struct(tuple((c.name, c.type()) for c in children if c.name is not None))
+                named = [(c.name, c.type()) for c in children if c.name is not None]
+                return Struct(tuple(named or ([] if self.spare is None else [self.spare])))
             case _:
                 return self.column.data_type
 

@@ -8,7 +8,7 @@ merge has to bring, and what may stand in its way: exactly that, whatever ways i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,9 @@ Known = dict[CatalogId, SnapshotId]
 """Up to which snapshot the commits of each catalog are known."""
 
 
+NOTHING = SnapshotId(-1)
+
+
 class Span(NamedTuple):
     """Commits of one catalog."""
 
@@ -31,26 +34,35 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class News:
+    """What one catalog knows and another does not."""
+
+    spans: tuple[Span, ...]
+    whole: frozenset[SnapshotId]
+    """Merges among the commits that brought nothing but news: they tell it as well as what they brought."""
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """How a source and a target stand to each other."""
 
     since: SnapshotId
     """Up to here, the target knows the history of the source."""
-    ours: tuple[Span, ...]
-    """What the source knows and the target does not."""
-    theirs: tuple[Span, ...]
-    """What the target knows and the source does not."""
+    ours: News
+    """Of the source."""
+    theirs: News
+    """Of the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What was done in some commits, each where it was first made: a merge itself does nothing new."""
+    """What was done in some commits, each told once: by itself, or by a merge that brought it."""
 
     changes: tuple[tuple[SnapshotId, Change], ...]
     commits: frozenset[SnapshotId] | None
     """The commits; None if whatever is there and was not there before counts, wherever it came from."""
     has_merges: bool = False
-    """Whether there are merges among the commits."""
+    """Whether there are merges among the commits that brought more than news."""
 
     @property
     def files(self) -> frozenset[int]:
@@ -68,31 +80,29 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
         return None
     # What was merged into ancestors of both, before they parted, both know alike.
     knows, known = (reader.closure(start, shared) for start in (ours, theirs))
-    for catalog, snapshot in reader.merged_before(
-        shared, (knows.keys() | known.keys()) - shared.keys()
-    ).items():
+    others = (knows.keys() | known.keys()) - shared.keys()
+    for catalog, snapshot in reader.merged_before(shared, others).items():
         for one in (knows, known):
-            one[catalog] = max(one.get(catalog, SnapshotId(-1)), snapshot)
+            one[catalog] = max(one.get(catalog, NOTHING), snapshot)
     return Relation(
-        max(min(known.get(catalog, SnapshotId(-1)), bound) for catalog, bound in ours.items()),
-        tuple(_beyond(knows, known)),
-        tuple(_beyond(known, knows)),
+        max(min(known.get(catalog, NOTHING), bound) for catalog, bound in ours.items()),
+        reader.news(ours, shared, known),
+        reader.news(theirs, shared, knows),
     )
 
 
-def events(database: Database, spans: Iterable[Span]) -> Events:
-    """What was done in some spans, in order."""
+def events(database: Database, news: News) -> Events:
+    """What was done, in order."""
     changes: list[tuple[SnapshotId, Change]] = []
     commits: set[SnapshotId] = set()
     has_merges = False
-    listed = json.dumps(list(spans))
-    for number, footprint in database.rows("footprints_in_spans", spans=listed):
+    for number, footprint in database.rows("footprints_in_spans", spans=json.dumps(news.spans)):
         found = read_footprint(number, footprint)
-        if any(change.verb is Verb.MERGE_CATALOG for change in found):
+        if number not in news.whole and any(change.verb is Verb.MERGE_CATALOG for change in found):
             has_merges = True
             continue
         commits.add(SnapshotId(number))
-        changes += [(SnapshotId(number), change) for change in found]
+        changes += [(SnapshotId(number), change) for change in found if change.verb is not Verb.MERGE_CATALOG]
     return Events(tuple(changes), frozenset(commits), has_merges)
 
 
@@ -106,19 +116,24 @@ def read_footprint(snapshot: int, footprint: str | None) -> tuple[Change, ...]:
     return from_footprint(footprint)
 
 
-def _beyond(one: Known, other: Known) -> Iterable[Span]:
-    for catalog, snapshot in sorted(one.items()):
-        after = other.get(catalog, SnapshotId(-1))
-        if snapshot > after:
-            yield Span(catalog, after, snapshot)
+class _Merge(NamedTuple):
+    """What was merged into a catalog by one commit."""
+
+    catalog: CatalogId
+    snapshot: SnapshotId
+    source: CatalogId
+    source_snapshot: SnapshotId
 
 
 class _Reader:
-    """Reads lineages and merges, of many catalogs at a time."""
+    """Reads lineages and merges, of many catalogs at a time, and each once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._bounds: dict[CatalogId, Known] = {}
+        self._read: dict[CatalogId, SnapshotId] = {}
+        """Up to where the merges into each catalog are known."""
+        self._merges: dict[CatalogId, list[_Merge]] = {}
 
     def read_lineages(self, catalogs: Iterable[CatalogId]) -> None:
         """Whom some catalogs descend from, unless that is known."""
@@ -131,31 +146,63 @@ class _Reader:
         """What a catalog knew at a snapshot, but for what was merged."""
         return {ancestor: min(bound, at) for ancestor, bound in self._bounds[catalog].items()}
 
-    def closure(self, start: Known, floor: Mapping[CatalogId, SnapshotId]) -> Known:
-        """With what was merged, over however many others; merges up to the floor are left out."""
+    def closure(self, start: Known, floor: Known, but: frozenset[SnapshotId] = frozenset()) -> Known:
+        """With what was merged, over however many others; merges up to the floor are left out, and some."""
         known, done = dict(start), dict(floor)
         while True:
-            spans = [
-                Span(catalog, done.get(catalog, SnapshotId(-1)), at)
-                for catalog, at in known.items()
-                if at > done.get(catalog, -1)
-            ]
+            spans = list(_beyond(known, done))
             if not spans:
                 return known
             done |= {span.catalog: span.up_to for span in spans}
-            self._learn(known, self._database.rows("merges_in_spans", spans=json.dumps(spans)))
+            self._read_merges(spans)
+            for span in spans:
+                for merge in self._merges.get(span.catalog, ()):
+                    if span.after < merge.snapshot <= span.up_to and merge.snapshot not in but:
+                        _join(known, self.inherited(merge.source, merge.source_snapshot))
+
+    def news(self, start: Known, shared: Known, known: Known) -> News:
+        """What a catalog knows and another does not; merges are told as they are, if they can be."""
+        whole = frozenset(
+            merge.snapshot
+            for span in _beyond(start, shared)
+            for merge in self._merges.get(span.catalog, ())
+            if span.after < merge.snapshot <= span.up_to and self._is_news(merge, start, shared, known)
+        )
+        return News(tuple(_beyond(self.closure(start, shared, whole), known)), whole)
 
     def merged_before(self, shared: Known, sources: Iterable[CatalogId]) -> Known:
         """What was merged of some catalogs before the ancestors of both parted."""
         found: Known = {}
-        spans = json.dumps([Span(catalog, SnapshotId(-1), at) for catalog, at in shared.items()])
+        spans = json.dumps([Span(catalog, NOTHING, at) for catalog, at in shared.items()])
         wanted = json.dumps(sorted(sources))
-        self._learn(found, self._database.rows("merges_of_sources", spans=spans, sources=wanted))
+        for source, snapshot in self._database.rows("merges_of_sources", spans=spans, sources=wanted):
+            _join(found, self.inherited(CatalogId(source), SnapshotId(snapshot)))
         return found
 
-    def _learn(self, known: Known, merges: Iterable[tuple[int, int]]) -> None:
-        listed = [(CatalogId(source), SnapshotId(snapshot)) for source, snapshot in merges]
-        self.read_lineages(source for source, _ in listed)
-        for source, snapshot in listed:
-            for ancestor, bound in self.inherited(source, snapshot).items():
-                known[ancestor] = max(known.get(ancestor, SnapshotId(-1)), bound)
+    def _is_news(self, merge: _Merge, start: Known, shared: Known, known: Known) -> bool:
+        brought = self.closure(self.inherited(merge.source, merge.source_snapshot), shared)
+        return all(known.get(catalog, NOTHING) <= start.get(catalog, NOTHING) for catalog in brought)
+
+    def _read_merges(self, spans: Iterable[Span]) -> None:
+        """What was merged into catalogs in some spans, and whom the sources descend from."""
+        unread = [span for span in spans if span.up_to > self._read.get(span.catalog, span.after)]
+        if not unread:
+            return
+        wanted = [Span(c, self._read.get(c, after), up_to) for c, after, up_to in unread]
+        for row in self._database.rows("merges_in_spans", spans=json.dumps(wanted)):
+            merge = _Merge(*row)
+            self._merges.setdefault(merge.catalog, []).append(merge)
+        self._read |= {span.catalog: span.up_to for span in unread}
+        self.read_lineages(merge.source for span in unread for merge in self._merges.get(span.catalog, ()))
+
+
+def _beyond(one: Known, other: Known) -> Iterable[Span]:
+    for catalog, snapshot in sorted(one.items()):
+        after = other.get(catalog, NOTHING)
+        if snapshot > after:
+            yield Span(catalog, after, snapshot)
+
+
+def _join(known: Known, more: Known) -> None:
+    for catalog, snapshot in more.items():
+        known[catalog] = max(known.get(catalog, NOTHING), snapshot)

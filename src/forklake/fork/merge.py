@@ -115,7 +115,7 @@ class Merging:
         known = self.relation(source, ours_head, into, theirs_head)
         ours = Side(self._states.get(ours_head), ours_head)
         theirs = Side(self._states.get(theirs_head), theirs_head)
-        done, met = (events(self._database, spans) for spans in (known.ours, known.theirs))
+        done, met = (events(self._database, news) for news in (known.ours, known.theirs))
         net = net_changes(self._database, ours, theirs, done, known.since)
         builder = _Builder(self._database, known, done, met, ours, theirs, net)
         plan = builder.plan()
@@ -347,11 +347,8 @@ class _Builder:
         if not files:
             return {}
         ours, theirs = (
-            self._deleted(spans, done, files)
-            for spans, done in (
-                (self._relation.ours, self._done),
-                (self._relation.theirs, self._met),
-            )
+            self._deleted(news.spans, done, files)
+            for news, done in ((self._relation.ours, self._done), (self._relation.theirs, self._met))
         )
         return {
             file: frozenset(ours[file])
@@ -364,7 +361,7 @@ class _Builder:
         for file, position, begin in self._database.rows(
             "positions_in_spans", spans=json.dumps(spans), files=json.dumps(sorted(files))
         ):
-            # A merge has its positions from where they were deleted first.
+            # Other merges have their positions from where they were deleted first.
             if begin in (done.commits or ()):
                 found.setdefault(file, set()).add(position)
         return found

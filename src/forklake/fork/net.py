@@ -226,7 +226,7 @@ def _files(
     numbers = named | {row[0] for row in added}
     here = file_states(database, ours.head.catalog_id, at, numbers)
     there = file_states(database, other.head.catalog_id, other.head.snapshot_id, numbers)
-    strange = _strange(database, done, [number for number in here if number not in there])
+    strange = _strange(database, done, [state for number, state in here.items() if number not in there])
     here = {number: state for number, state in here.items() if number not in strange}
     for table in live:
         changed = _changed(TableId(table), there, here, named, written[table])
@@ -234,11 +234,14 @@ def _files(
             yield changed
 
 
-def _strange(database: Database, done: Events, files: Sequence[DataFileId]) -> set[int]:
+def _strange(database: Database, done: Events, states: Sequence[FileState]) -> set[int]:
     """Files that the other side knows and never had: their rows were elsewhere before they came to it."""
-    if done.commits is None or not files:
+    if done.commits is None:
         return set()
-    found = database.rows("origins_of_files", files=json.dumps(sorted(files)))
+    doubtful = sorted(state.file.id for state in states if state.file.begin not in done.commits)
+    if not doubtful:
+        return set()
+    found = database.rows("origins_of_files", files=json.dumps(doubtful))
     return {number for number, began in found if began not in done.commits}
 
 

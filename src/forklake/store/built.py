@@ -95,10 +95,11 @@ def adopt_rows(table: str) -> str:
 
 
 def not_masked(entity: str, *, of: str, among: str | None, as_array: bool) -> str:
-    """A condition on a row of an entity: no catalog that $catalog reads of has ended it by $at.
+    """A condition on a file: no catalog that $catalog reads of has ended it by $at.
 
-    The set of masks is made once, and only if there is a row to ask it for. `among` names a CTE whose files
-    are all that matter: their ids are an array for PostgreSQL, which looks them up in an index one by one.
+    A catalog never has a file twice, so its id is enough. The set of masks is made once, and only if there is
+    a row to ask it for. `among` names a CTE whose files are all that matter: their ids are an array for
+    PostgreSQL, which looks them up in an index one by one.
     """
     mask = f"m.catalog_id = $catalog AND m.entity = '{entity}' AND m.end_snapshot <= $at"
     if among is not None:
@@ -106,7 +107,7 @@ def not_masked(entity: str, *, of: str, among: str | None, as_array: bool) -> st
         mask += f" AND m.entity_id = ANY (ARRAY{ids})" if as_array else f" AND m.entity_id IN {ids}"
     return " ".join(
         (
-            f"({of}{entity}_id, {of}begin_snapshot) NOT IN (SELECT m.entity_id, m.row_begin FROM",
+            f"{of}{entity}_id NOT IN (SELECT m.entity_id FROM",
             "visible_mask",
             f"AS m WHERE {mask})",
         )

@@ -352,13 +352,12 @@ SELECT data_file_id, position, begin_snapshot
 
 -- name: merges_in_spans
 -- What was merged into some catalogs in spans of their snapshots.
-SELECT m.source_catalog_id, max(m.source_snapshot)
+SELECT m.catalog_id, m.merge_snapshot, m.source_catalog_id, m.source_snapshot
   FROM spans($spans)
-  JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high
- GROUP BY m.source_catalog_id;
+  JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high;
 
 -- name: merges_of_sources
--- The same, of some sources only.
+-- How far some sources were merged into them.
 SELECT m.source_catalog_id, max(m.source_snapshot)
   FROM spans($spans)
   JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high

@@ -778,11 +778,12 @@ BEGIN
     FOR found IN
         SELECT table_name,
                string_agg(column_name, ', ' ORDER BY ordinal_position) AS names,
-               string_agg(CASE data_type WHEN 'bigint' THEN 'n'
-                                         WHEN 'boolean' THEN 'true'
-                                         WHEN 'uuid' THEN 'md5(n::text)::uuid'
-                                         WHEN 'timestamp with time zone' THEN 'now()'
-                                         ELSE 'n::text' END, ', ' ORDER BY ordinal_position) AS examples
+               string_agg(CASE WHEN column_name = 'end_snapshot' AND table_name <> 'ducklake_inherited_end' THEN 'NULL'
+                               WHEN data_type = 'bigint' THEN 'n'
+                               WHEN data_type = 'boolean' THEN 'true'
+                               WHEN data_type = 'uuid' THEN 'md5(n::text)::uuid'
+                               WHEN data_type = 'timestamp with time zone' THEN 'now()'
+                               ELSE 'n::text' END, ', ' ORDER BY ordinal_position) AS examples
           FROM information_schema.columns
          WHERE table_schema = current_schema()
            AND table_name IN ('ducklake_catalog', 'ducklake_catalog_head', 'ducklake_catalog_lineage',
