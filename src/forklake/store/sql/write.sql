@@ -57,10 +57,15 @@ UPDATE ducklake_catalog_head
  WHERE catalog_id IN ids($catalogs);
 
 -- name: end_catalogs
-UPDATE ducklake_catalog SET end_snapshot = $snapshot WHERE catalog_id IN ids($catalogs) AND end_snapshot IS NULL;
+-- Written so that no planner looks for them among all names that are live.
+UPDATE ducklake_catalog
+   SET end_snapshot = $snapshot
+ WHERE catalog_id IN ids($catalogs) AND COALESCE(end_snapshot, -1) = -1;
 
 -- name: end_catalog
-UPDATE ducklake_catalog SET end_snapshot = $snapshot WHERE catalog_id = $catalog AND end_snapshot IS NULL;
+UPDATE ducklake_catalog
+   SET end_snapshot = $snapshot
+ WHERE catalog_id = $catalog AND COALESCE(end_snapshot, -1) = -1;
 
 -- name: end_data_files
 -- The tables are dropped: their own files end with them.
