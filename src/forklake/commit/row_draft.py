@@ -32,6 +32,8 @@ class RowDraft:
         self.may_stand = False
         """Whether it was, or may have been, committed: then its files are needed."""
         self._rows: dict[int, StagedRows] = {}
+        self._written_names: dict[int, tuple[set[int], set[tuple[ColumnId, str]]]] = {}
+        """By table: files that were looked at, and what they call the columns."""
         self._partitionings: Overlay[int, Partitioning] = Overlay()
         self._sort_orders: Overlay[int, SortOrder] = Overlay()
         self._new_ids: list[int] = []
@@ -138,12 +140,16 @@ class RowDraft:
         rows = self._rows.get(table.id)
         if rows is None or not rows.added:
             return
+        known, names = self._written_names.setdefault(table.id, (set(), set()))
+        if rows.added.keys() - known:
+            names.update((column.id, column.name) for column in table.walk())
+        known.update(rows.added)
         history = () if table.id < 0 else self.state.column_history(table.id)
         stored = {(entry.column_id, entry.name) for entry in history}
         before = {column.id: column.name for column in table.walk()}
         for column in replace(table, columns=columns).walk():
             old = before.get(column.id, column.name)
-            if old != column.name and (column.id, old) not in stored:
+            if old != column.name and (column.id, old) in names - stored:
                 raise InvalidSchemaChange(
                     f'"{old}" is new and this transaction has written rows with it: '
                     "commit before you rename it"
