@@ -266,7 +266,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         except ForklakeError as error:
             draft.may_stand = isinstance(error, StoreError)
             raise
-        if not published.rebased:
+        if not published.rebased and not plan.burnt_columns:
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs), latest=True)
         # Some files were emptied again before the commit, or written by a verb that failed.

@@ -148,7 +148,7 @@ def _write(
         base,
         snapshot_id=numbers.snapshot_id,
         # Rows come and go without touching the structure, and what was read of that stays good.
-        schema_version=schema_version + bool(plan.pairs or (plan.merged and plan.merged.reshaped)),
+        schema_version=schema_version + _is_restructured(plan),
         # A catalog's times rise with its snapshots, whatever the clocks of its writers say.
         snapshot_time=max(numbers.snapshot_time, as_time(moment) + _TICK),
     )
@@ -174,6 +174,11 @@ def _write(
         adopt(session, plan.merged, plan.rows, head)
     session.record(record_of(head, numbers, changes, author))
     return Published(head, tuple(pairs), ids, rebased, at, figures)
+
+
+def _is_restructured(plan: Plan) -> bool:
+    """Whether what others have read of the structure is out of date, the ids that columns had included."""
+    return bool(plan.pairs or plan.burnt_columns or (plan.merged and plan.merged.reshaped))
 
 
 def _check_conflicts(session: Session, plan: Plan, base: Head) -> list[Change]:

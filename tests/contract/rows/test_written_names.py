@@ -1,0 +1,55 @@
+"""What files call their columns is committed with them: some engines find columns of a file by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import forklake
+from forklake.errors import InvalidSchemaChange
+
+MANY = 150
+"""More rows than stay in the metadata."""
+
+
+@pytest.fixture
+def table(catalog: forklake.Catalog) -> forklake.Table:
+    return catalog.create_table("t", "id BIGINT, s STRUCT(x INT)")
+
+
+def rows(**more: Any) -> pa.Table:
+    return pa.table({"id": range(MANY), **{name: [value] * MANY for name, value in more.items()}})
+
+
+@pytest.mark.parametrize(("column", "value"), [("fresh", 1), ("s.fresh", {"fresh": 1})])
+def test_a_new_column_that_a_file_has_is_renamed_after_the_commit(
+    catalog: forklake.Catalog, table: forklake.Table, column: str, value: Any
+) -> None:
+    with catalog.transaction() as changes:
+        mine = changes.table("t")
+        mine.add_column(column, "INT")
+        mine.rename_column(column, "fresher")
+        mine.rename_column(column.replace("fresh", "fresher"), "fresh")
+        mine.append(rows(**{column.partition(".")[0]: value}))
+        with pytest.raises(InvalidSchemaChange, match="commit before you rename"):
+            mine.rename_column(column, "other")
+        mine.rename_column("id", "number")
+        mine.rename_column("number", "id")
+    table.rename_column(column, "other")
+    assert table.scan("id = 7").count() == 1
+
+
+def test_a_column_that_came_and_went_leaves_its_name_and_its_id_behind(
+    catalog: forklake.Catalog, table: forklake.Table, raw: Any
+) -> None:
+    with catalog.transaction() as changes:
+        changes.table("t").add_column("gone", "INT")
+        changes.table("t").append(rows(gone=1))
+        changes.table("t").drop_column("gone")
+    known = raw("SELECT column_name FROM ducklake_column WHERE end_snapshot = begin_snapshot")
+    assert known == [("gone",)]
+    table.add_column("gone", "INT")
+    assert table.scan("gone IS NULL").count() == MANY
+    assert table.scan("gone = 1").count() == 0
