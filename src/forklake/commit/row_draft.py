@@ -32,8 +32,6 @@ class RowDraft:
         self.may_stand = False
         """Whether it was, or may have been, committed: then its files are needed."""
         self._rows: dict[int, StagedRows] = {}
-        self._written_names: dict[int, tuple[set[int], set[tuple[ColumnId, str]]]] = {}
-        """By table: files that were looked at, and what they call the columns."""
         self._partitionings: Overlay[int, Partitioning] = Overlay()
         self._sort_orders: Overlay[int, SortOrder] = Overlay()
         self._new_ids: list[int] = []
@@ -136,24 +134,21 @@ class RowDraft:
         self.set_sort_order(table, tuple(replace(key, name=now[by_name[key.name]]) for key in order.keys))
 
     def _check_written_names(self, table: Table, columns: tuple[Column, ...]) -> None:
-        """Engines find some columns of a file by name, so no file may have one that was never committed."""
+        """Inside structs, files are read by name: one with names that were never committed could not be."""
         rows = self._rows.get(table.id)
         if rows is None or not rows.added:
             return
-        known, names = self._written_names.setdefault(table.id, (set(), set()))
-        if rows.added.keys() - known:
-            names.update((column.id, column.name) for column in table.walk())
-        known.update(rows.added)
-        history = () if table.id < 0 else self.state.column_history(table.id)
-        stored = {(entry.column_id, entry.name) for entry in history}
-        before = {column.id: column.name for column in table.walk()}
-        for column in replace(table, columns=columns).walk():
-            old = before.get(column.id, column.name)
-            if old != column.name and (column.id, old) in names - stored:
-                raise InvalidSchemaChange(
-                    f'"{old}" is new and this transaction has written rows with it: '
-                    "commit before you rename it"
-                )
+        stored = set() if table.id < 0 else {entry.column_id for entry in self.state.column_history(table.id)}
+        before = {
+            column.id: column.name for top in table.columns for column in top.walk() if column is not top
+        }
+        for top in columns:
+            for column in top.walk():
+                if before.get(column.id, column.name) != column.name and column.id not in stored:
+                    raise InvalidSchemaChange(
+                        f'"{before[column.id]}" is new and this transaction has written rows with it: '
+                        "commit before you rename it"
+                    )
 
     def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool, frozenset[ColumnId]]:
         """When columns first appeared, whether fields of structs had other names, and which had none."""
