@@ -63,7 +63,7 @@ class Coordinator:
             names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
         else:
             names = list(dict.fromkeys(QualifiedName.parse(name) for name in tables))
-        targets = tuple(self._target(draft, name, draft.table_named(name)) for name in names)
+        targets = tuple(target_of(draft, draft.table_named(name), self.workbench) for name in names)
         head = draft.head
         reserved = reserve(self.database, head.catalog_id, head.snapshot_id, ttl, said)
         return DistributedSnapshot(
@@ -78,19 +78,6 @@ class Coordinator:
             head.data_path,
             targets,
             said or {},
-        )
-
-    def _target(self, draft: Draft, name: QualifiedName, table: Table) -> TableTarget:
-        order = draft.sort_order(table)
-        return TableTarget(
-            table.id,
-            name.schema,
-            name.name,
-            folder_of(draft.head, table),
-            table.columns,
-            draft.partitioning(table),
-            () if order is None else order.keys,
-            options_of(draft, table, self.workbench.options),
         )
 
     def commit(
@@ -177,6 +164,21 @@ class Coordinator:
         # What cannot be removed now, and what workers still write, goes when its time is over.
         with suppress(StorageError):
             traces.remove([*traces.all(), *traces.manifests()])
+
+
+def target_of(draft: Draft, table: Table, workbench: Workbench) -> TableTarget:
+    """A table of a draft as its writers have to know it."""
+    name, order = draft.name_of(table), draft.sort_order(table)
+    return TableTarget(
+        table.id,
+        name.schema,
+        name.name,
+        folder_of(draft.head, table),
+        table.columns,
+        draft.partitioning(table),
+        () if order is None else order.keys,
+        options_of(draft, table, workbench.options),
+    )
 
 
 class DistributedVerbs:

@@ -200,7 +200,7 @@ class FileMissing(StorageError):
 
 
 class EngineError(ForklakeError):
-    """DuckDB could not run what it was given."""
+    """DuckDB or Spark could not run what it was given."""
 
 
 class TransactionClosed(ForklakeError):

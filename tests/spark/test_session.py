@@ -141,8 +141,8 @@ def test_spark_connect_reads_and_writes(tmp_path: Path) -> None:
             assert "connect" in type(frame).__module__
             first = sorted((row.id, row.row_id, row.s and row.s.y) for row in frame.collect())[0]
             print(first, frame.count())
-            print(seen.append("t", spark.range(5).selectExpr("id + 100 AS id")))
-            print(seen.append("t", spark.range(5).selectExpr("id + 200 AS id", "array(1) AS l")))
+            print(seen.append(spark.range(5).selectExpr("id + 100 AS id"), "t"))
+            print(seen.append(spark.range(5).selectExpr("id + 200 AS id", "array(1) AS l"), "t"))
             print(seen.read("t").count())
     """
     lines = program(tmp_path, text, **os.environ).splitlines()

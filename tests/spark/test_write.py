@@ -39,7 +39,7 @@ def test_rows_arrive_by_sparks_own_writer(
         "TIME'01:02:03.000004' AS ti",
     )
     before = len(catalog.snapshots())
-    assert on_spark.append("t", frame) == 100
+    assert on_spark.append(frame, "t") == 100
     assert len(catalog.snapshots()) == before + 1
     assert same_rows(on_spark, table) == 100
     assert table.scan("v = 'nan'").count() == 10
@@ -58,7 +58,7 @@ def test_another_reader_finds_the_columns_by_id(
     on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
 ) -> None:
     catalog.create_table("t", "a BIGINT, s STRUCT(x INTEGER)")
-    on_spark.append("t", spark.range(10).selectExpr("id AS a", "named_struct('x', 3) AS s"))
+    on_spark.append(spark.range(10).selectExpr("id AS a", "named_struct('x', 3) AS s"), "t")
     schema = "MAP {1: {name: 'b', type: 'BIGINT', default_value: NULL}}"
     with duckdb.connect() as connection:
         found = connection.sql(
@@ -83,7 +83,7 @@ def test_rows_that_spark_cannot_write_go_through_its_workers(
         "concat('x', id % 3) AS p",
         "CAST(id AS SMALLINT) AS n",
     )
-    assert on_spark.append("t", frame) == 50
+    assert on_spark.append(frame, "t") == 50
     assert same_rows(on_spark, table) == 50
     assert table.scan("at IS NULL").count() == 0
     assert 0 < len(table.scan("p = 'x1' AND n = 4").plan().files) < len(table.files())
@@ -112,7 +112,7 @@ def test_what_does_not_fit_leaves_nothing_behind(
     catalog.create_table("t", "n UTINYINT, need BIGINT NOT NULL DEFAULT 1")
     before = catalog.snapshot
     with pytest.raises(InvalidData, match=problem):
-        on_spark.append("t", spark.range(3).selectExpr(*values))
+        on_spark.append(spark.range(3).selectExpr(*values), "t")
     assert catalog.snapshot == before
     assert files_in(tmp_path / "files") == []
 
@@ -122,11 +122,11 @@ def test_nulls_that_spark_wrote_are_found_and_removed(
 ) -> None:
     catalog.create_table("t", "id BIGINT NOT NULL")
     with pytest.raises(InvalidData, match="NOT NULL"):
-        on_spark.append("t", spark.range(3).selectExpr("IF(id = 1, NULL, id) AS id"))
+        on_spark.append(spark.range(3).selectExpr("IF(id = 1, NULL, id) AS id"), "t")
     assert files_in(tmp_path / "files") == []
     with pytest.raises(InvalidArgument, match="frame of Spark"):
-        on_spark.append("t", [{"id": 1}])  # type: ignore[arg-type]
-    assert on_spark.append("t", spark.range(0)) == 0
+        on_spark.append([{"id": 1}], "t")  # type: ignore[arg-type]
+    assert on_spark.append(spark.range(0), "t") == 0
 
 
 def test_a_transaction_takes_frames_of_spark(
@@ -135,7 +135,7 @@ def test_a_transaction_takes_frames_of_spark(
     catalog.create_table("a", "id BIGINT")
     with catalog.transaction() as tx:
         inside = SparkCatalog(spark, tx)
-        inside.append("a", spark.range(10))
+        inside.append(spark.range(10), "a")
         tx.table("a").delete("id < 3")
         tx.table("a").rename_column("id", "number")
         assert inside.read("a").where("number > 5").count() == 4
@@ -143,7 +143,7 @@ def test_a_transaction_takes_frames_of_spark(
     assert SparkCatalog(spark, catalog).read("a").count() == 8
     before = files_in(tmp_path / "files")
     tx = catalog.transaction()
-    SparkCatalog(spark, tx).append("a", spark.range(10).withColumnRenamed("id", "number"))
+    SparkCatalog(spark, tx).append(spark.range(10).withColumnRenamed("id", "number"), "a")
     tx.rollback()
     assert files_in(tmp_path / "files") == before
 
@@ -156,7 +156,7 @@ def test_settings_of_a_session_are_as_they_were(
     spark.conf.set(key, "INT96")
     try:
         table = catalog.create_table("t", "at TIMESTAMPTZ")
-        on_spark.append("t", spark.range(3).selectExpr("TIMESTAMP'2024-01-01 00:00:00+00:00' AS at"))
+        on_spark.append(spark.range(3).selectExpr("TIMESTAMP'2024-01-01 00:00:00+00:00' AS at"), "t")
         assert spark.conf.get(key) == "INT96"
         assert same_rows(on_spark, table, "at = '2024-01-01 00:00:00+00'") == 3
     finally:
@@ -167,5 +167,5 @@ def test_a_bucket_is_written_without_hadoop_aws(spark: SparkSession, s3_url: str
     with forklake.connect(f"sqlite:///{tmp_path}/lake.db", data_path=s3_url, create=True) as lake:
         table = lake.create_catalog("c").create_table("t", "id BIGINT")
         seen = SparkCatalog(spark, lake.catalog("c"))
-        assert seen.append("t", spark.range(20)) == 20
+        assert seen.append(spark.range(20), "t") == 20
         assert same_rows(seen, table, "id > 3") == 16

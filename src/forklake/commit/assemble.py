@@ -108,7 +108,8 @@ def stage(draft: Draft, storage: Storage, ds: DistributedSnapshot, assembled: As
     """Do to a draft what the manifests say."""
     by_table: dict[TableId, list[Entry]] = {}
     looked = {t for one in assembled.taken if one.unless_there for t in one.tables}
-    for manifest in assembled.taken:
+    # Rows are numbered in the order of the parts.
+    for manifest in sorted(assembled.taken, key=lambda one: _place(one.part)):
         for entry in manifest.entries:
             by_table.setdefault(entry.table_id, []).append(entry)
     files = rows = deleted = 0
@@ -121,6 +122,10 @@ def stage(draft: Draft, storage: Storage, ds: DistributedSnapshot, assembled: As
         rows += sum(file.written.record_count for file in staging.staged.added.values())
         deleted += staging.staged.removed
     return Staged(files, rows, deleted)
+
+
+def _place(part: str) -> tuple[int, str]:
+    return (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
 
 
 class _Staging:

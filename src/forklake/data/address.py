@@ -47,6 +47,20 @@ class S3Options:
                 text = text.replace(secret, "…")
         return text
 
+    def given(self) -> dict[str, str]:
+        """The same as options of an address, for another process."""
+        known = {
+            "access_key": self.access_key,
+            "secret_key": self.secret_key,
+            "session_token": self.session_token,
+            "region": self.region,
+            "endpoint_override": self.endpoint,
+            "scheme": None if self.endpoint is None else ("https" if self.secure else "http"),
+            "anonymous": "true" if self.anonymous else None,
+            "allow_bucket_creation": "true" if self.allow_bucket_creation else None,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
 
 def split_data_path(text: str) -> tuple[str, Mapping[str, str]]:
     """A data path as it is stored, and the options that came with it, for this process alone.

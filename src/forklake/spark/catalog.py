@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from forklake.commit.draft import Draft
-from forklake.commit.output import output_for
-from forklake.data.conform import misfit_of
-from forklake.errors import CommitConflict, InvalidArgument
-from forklake.rows import Arrived
+from forklake.errors import InvalidArgument
+from forklake.merging import RowsMerged
+from forklake.model.ddl import ColumnSource
+from forklake.spark.publish import DAY, Work, publish
 from forklake.spark.read import read_plan
 from forklake.spark.session import prepare
+from forklake.spark.types import given_schema
 from forklake.spark.write import write_frame
 from forklake.store.read import Moment
+from forklake.table import Table
 from forklake.verbs import CatalogVerbs, Name
 
 
@@ -24,10 +27,14 @@ class SparkCatalog:
     The session may be any: classic or Connect, local or on a cluster. What it needs is set on it.
     """
 
-    def __init__(self, spark: SparkSession, catalog: CatalogVerbs) -> None:
-        """Work on a catalog, or inside of a transaction."""
+    def __init__(self, spark: SparkSession, catalog: CatalogVerbs, *, ttl: timedelta = DAY) -> None:
+        """Work on a catalog, or inside of a transaction.
+
+        `ttl` is how long a change may take. Files of one that was broken off go when it is over.
+        """
         self.spark = prepare(spark)
         self.catalog = catalog
+        self.ttl = ttl
 
     def __repr__(self) -> str:
         """The catalog."""
@@ -50,30 +57,48 @@ class SparkCatalog:
         scan = self.catalog.table(table).scan(where, columns, at=at, row_ids=row_ids)
         return read_plan(prepare(self.spark), self.catalog.workbench, scan.plan(), scan.selection)
 
-    def append(self, table: Name, frame: DataFrame) -> int:
+    # ---- Writing ---
+
+    def create_table(
+        self,
+        name: Name,
+        columns: StructType | ColumnSource,
+        *,
+        partition_by: Sequence[str] = (),
+        sorted_by: Sequence[str] = (),
+        if_not_exists: bool = False,
+        comment: str | None = None,
+    ) -> Table:
+        """Create a table with the columns of a frame's schema, or as `Catalog.create_table` does."""
+        return self.catalog.create_table(
+            name,
+            given_schema(columns) if isinstance(columns, StructType) else columns,
+            partition_by=partition_by,
+            sorted_by=sorted_by,
+            if_not_exists=if_not_exists,
+            comment=comment,
+        )
+
+    def append(self, frame: DataFrame, table: Name) -> int:
         """Add the rows of a frame to a table, as one snapshot. Returns how many.
 
         Columns are found by name, and those that are not there get their defaults. Values are cast only if
         each stays what it is.
         """
-        if not isinstance(frame, DataFrame):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidArgument(f"rows are given as a frame of Spark, not as {type(frame).__name__}")
-        prepare(frame.sparkSession)
-        workbench = self.catalog.workbench
-        number = self.catalog.table(table).id
-        written: list[str] = []
-        before = self.catalog.read()
-        known = before.table(number)
-        output = output_for(before, known, workbench.storage, workbench.options, written)
-        arrived = Arrived(None, write_frame(frame, output), known.columns)
+        given = _checked(frame)
+        return self._publish(table, "append", lambda writing: write_frame(given, writing)).inserted
 
-        def change(draft: Draft) -> int:
-            now = draft.table(number)
-            misfit = misfit_of(arrived.columns, now.columns) if arrived.count else None
-            if misfit is not None:
-                raise CommitConflict(f"somebody changed the table while its new rows were written: {misfit}")
-            arrived.check(now)
-            arrived.stage(draft, now)
-            return arrived.count
+    def _publish(
+        self, table: Name, operation: str, work: Work, before: Callable[[], object] | None = None
+    ) -> RowsMerged:
+        prepare(self.spark)
+        return publish(self.catalog, table, work, operation=operation, ttl=self.ttl, before=before)
 
-        return self.catalog.apply(change, written=written, present=True)[0]
+
+def _checked(frame: object) -> DataFrame:
+    if not isinstance(frame, DataFrame):
+        raise InvalidArgument(
+            f"rows are given as a frame of Spark, before the name of the table, not as {type(frame).__name__}"
+        )
+    prepare(frame.sparkSession)
+    return frame

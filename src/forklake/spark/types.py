@@ -11,7 +11,9 @@ from datetime import time
 from uuid import UUID
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.conform import offsets_of
 from forklake.data.defaults import initial_of
@@ -182,6 +184,14 @@ def _of(type: DataType, scalars: dict[str, spark.DataType]) -> spark.DataType:
             return spark.MapType(_of(key, scalars), _of(value, scalars))
         case Struct(fields):
             return spark.StructType([spark.StructField(name, _of(child, scalars)) for name, child in fields])
+
+
+def given_schema(schema: spark.StructType) -> pa.Schema:
+    """The columns that a table gets from those of a frame."""
+    try:
+        return to_arrow_schema(schema, timezone="UTC")
+    except PySparkException as error:
+        raise UnknownType(f"a table has no type for a column of this frame: {error}") from error
 
 
 def takes(column: Column, given: spark.DataType) -> bool:

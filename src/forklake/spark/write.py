@@ -7,36 +7,31 @@ through Python workers, which write as the local engine does.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import chain
-from uuid import uuid4
 
 import pyarrow as pa
-from pyarrow.fs import FileSelector, FileType
-from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from forklake.commit.output import TableOutput
-from forklake.data.existing import Inspection
 from forklake.data.fit import match_names
-from forklake.data.intake import rows_of
 from forklake.data.naming import SPARK_FOLDER
 from forklake.data.storage import Storage
-from forklake.engine.local import Engine
-from forklake.errors import ForklakeError, InvalidData, StorageError
-from forklake.importing import inspect
+from forklake.distributed import describe_files, output_folder, write_part
+from forklake.distributed.work import storage_of
+from forklake.errors import InvalidData
+from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Column
-from forklake.model.files import WrittenFile
 from forklake.model.layout import SortKey
-from forklake.model.names import is_absolute
+from forklake.model.manifest import Manifest
 from forklake.model.types import Decimal, Scalar
 from forklake.spark import paths
+from forklake.spark.jobs import each, failures, task_number, through
+from forklake.spark.publish import Done, Writing
 from forklake.spark.session import has_hadoop_aws
 from forklake.spark.types import initial, name, numbered, read_type, takes, text
 
@@ -52,27 +47,24 @@ _WRITTEN = frozenset(
 )
 """The types that Spark's writer lays down as we do."""
 _CODECS = {"none": "uncompressed"}
-_LONGEST = 2_000
-"""How much of Spark's own words an error keeps."""
+_FEW, _A_FEW = 64, 32
+"""Up to so many footers are read here, and more of them by workers, some at a time."""
 
 
-def write_frame(frame: DataFrame, output: TableOutput) -> list[WrittenFile]:
-    """Write all rows of a frame into new files of a table. If it fails, no file stays."""
-    columns = output.table.columns
+def write_frame(frame: DataFrame, writing: Writing) -> list[Done]:
+    """Write all rows of a frame into new files of a table."""
+    columns = writing.target.columns
     fields = frame.schema.fields
     given = {column: fields[at] for column, at in match_names(frame.columns, columns).items()}
     for column in columns:
         if column.name not in given and column.default is None and not column.nullable:
             raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
     native = (
-        output.partitioning is None
-        and (output.storage.is_local or has_hadoop_aws(frame.sparkSession))
+        writing.target.partitioning is None
+        and (writing.workbench.storage.is_local or has_hadoop_aws(frame.sparkSession))
         and all(_is_native(column, given.get(column.name)) for column in columns)
     )
-    try:
-        return _natively(frame, output, given) if native else _in_workers(frame, output)
-    except PySparkException as error:
-        raise InvalidData(f"Spark could not write the rows: {str(error)[:_LONGEST]}") from error
+    return _natively(frame, writing, given) if native else _in_workers(frame, writing)
 
 
 # ---- By Spark itself ---
@@ -97,32 +89,27 @@ def _is_written(column: Column) -> bool:
             return column.type == "struct" and all(_is_written(child) for child in column.children)
 
 
-def _natively(frame: DataFrame, output: TableOutput, given: Mapping[str, T.StructField]) -> list[WrittenFile]:
-    columns = output.table.columns
+def _natively(frame: DataFrame, writing: Writing, given: Mapping[str, T.StructField]) -> list[Done]:
+    target, storage = writing.target, writing.workbench.storage
     fitted = frame.select(
         *(
             # A cast gives what is inside of structs its ids, and an alias the column.
             F.expr(_expression(c, given.get(c.name))).cast(read_type(c)).alias(c.name, metadata=numbered(c))
-            for c in columns
+            for c in target.columns
         )
     )
-    if output.sort:
-        fitted = fitted.sortWithinPartitions(*(_sorted_by(key) for key in output.sort))
-    folder = f"{output.folder}{SPARK_FOLDER}{uuid4().hex}"
-    relative = not is_absolute(output.folder)
-    codec = output.options.parquet_compression
+    if target.sort:
+        fitted = fitted.sortWithinPartitions(*(_sorted_by(key) for key in target.sort))
+    folder = output_folder(writing.ds, writing.name, SPARK_FOLDER.removesuffix("-"))
+    codec = target.options.parquet_compression
     options: dict[str, str | int] = {
         "compression": _CODECS.get(codec, codec),
-        "parquet.compression.codec.zstd.level": output.options.parquet_compression_level,
+        "parquet.compression.codec.zstd.level": target.options.parquet_compression_level,
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
-    try:
-        with _set(frame.sparkSession, _SETTINGS):
-            fitted.write.options(**options).parquet(paths.located(output.storage.address(folder, relative)))
-        return _described(output, folder, relative)
-    except BaseException:
-        _discard(output.storage, folder, relative)
-        raise
+    with _set(frame.sparkSession, _SETTINGS), failures("write the rows"):
+        fitted.write.options(**options).parquet(paths.located(folder))
+    return _described(frame.sparkSession, writing, storage, folder)
 
 
 def _expression(column: Column, given: T.StructField | None) -> str:
@@ -153,30 +140,49 @@ def _sorted_by(key: SortKey) -> Expression:
             return found.desc_nulls_last()
 
 
-def _described(output: TableOutput, folder: str, relative: bool) -> list[WrittenFile]:
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Files that Spark wrote, to be looked at."""
+
+    ds: DistributedSnapshot
+    part: int
+    addresses: tuple[str, ...]
+    options: Mapping[str, str]
+
+    def described(self) -> str:
+        """What their footers say. They are there to stay from now on."""
+        table = self.ds.tables[0]
+        storage_of(self.ds.data_path, self.options).sync(self.addresses, relative=False)
+        found = describe_files(
+            self.ds, table.full_name, self.addresses, part=self.part, storage_options=self.options
+        )
+        required = {column.id: column.name for column in table.columns if not column.nullable}
+        for file in found.files:
+            for stats in file.written.stats:
+                if stats.column_id in required and stats.null_count != 0:
+                    name = required[stats.column_id]
+                    raise InvalidData(f'column "{name}" is NOT NULL, and there are rows where it is NULL')
+        return found.to_json()
+
+
+def _described(spark: SparkSession, writing: Writing, storage: Storage, folder: str) -> list[Done]:
     """What Spark wrote, from the footers; everything else in the folder goes."""
-    files = _listed(output.storage, folder, relative)
+    files = [storage.address(file.path, relative=False) for file in storage.files(folder, relative=False)]
+    storage.delete([path for path in files if not path.endswith(".parquet")], relative=False)
     kept = sorted(path for path in files if path.endswith(".parquet"))
-    output.storage.delete([path for path in files if not path.endswith(".parquet")], relative)
-    inspection = Inspection(output.storage, output.table.columns, "field_id")
-    found = [existing.written for existing in inspect(inspection, [(path, relative) for path in kept])]
-    output.storage.delete([file.path for file in found if not file.record_count], relative)
-    written = [file for file in found if file.record_count]
-    output.storage.sync([file.path for file in written], relative)
-    output.written.extend(file.path for file in written)
-    return written
-
-
-def _listed(storage: Storage, folder: str, relative: bool) -> list[str]:
-    filesystem, inner = storage.resolve(folder, relative)
-    listed = filesystem.get_file_info(FileSelector(inner, recursive=True, allow_not_found=True))
-    return [f"{folder}{file.path[len(inner) :]}" for file in listed if file.type == FileType.File]
-
-
-def _discard(storage: Storage, folder: str, relative: bool) -> None:
-    # The error that led here says more than one of cleaning up.
-    with suppress(StorageError, OSError):
-        storage.delete(_listed(storage, folder, relative), relative)
+    pieces = [
+        _Files(writing.ds, number, tuple(kept[start : start + _A_FEW]), writing.options)
+        for number, start in enumerate(range(0, len(kept), _A_FEW))
+    ]
+    texts = (
+        [piece.described() for piece in pieces]
+        if len(kept) <= _FEW
+        else each(spark, pieces, _Files.described)
+    )
+    done = [Done(text, added=Manifest.from_json(text).rows) for text in texts]
+    taken = {writing.ds.address(path) for one in done for path in Manifest.from_json(one.manifest).paths}
+    storage.delete([path for path in kept if path not in taken], relative=False)
+    return done
 
 
 @contextmanager
@@ -195,50 +201,14 @@ def _set(spark: SparkSession, settings: Mapping[str, str]) -> Generator[None]:
 # ---- By Python workers ---
 
 
-def _in_workers(frame: DataFrame, output: TableOutput) -> list[WrittenFile]:
-    storage = output.storage
-    work = pickle.dumps(
-        (
-            storage.data_path,
-            storage.s3.options,
-            output.table,
-            output.folder,
-            output.options,
-            output.partitioning,
-            output.sort,
-        )
-    )
+def _in_workers(frame: DataFrame, writing: Writing) -> list[Done]:
+    ds, name, options = writing.ds, writing.name, writing.options
 
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            found: list[WrittenFile | ForklakeError] = [*_written(work, batches)]
-        except ForklakeError as error:
-            # Told instead of raised: Spark would try again what cannot be, and hide it in a text of its own.
-            found = [error]
-        yield pa.record_batch({"found": pa.array([pickle.dumps(one) for one in found], pa.binary())})
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[Done]:
+        first = next(batches, None)
+        if first is not None:
+            given = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+            found = write_part(ds, name, given, part=task_number(), storage_options=options)
+            yield Done(found.to_json(), added=found.rows)
 
-    told = frame.mapInArrow(write, "found BINARY").toArrow().column("found").to_pylist()
-    found: list[WrittenFile | ForklakeError] = [pickle.loads(one) for one in told]  # noqa: S301
-    files = [one for one in found if isinstance(one, WrittenFile)]
-    for one in found:
-        if isinstance(one, ForklakeError):
-            with suppress(StorageError):
-                storage.delete([file.path for file in files], not is_absolute(output.folder))
-            raise one
-    output.written.extend(file.path for file in files)
-    return files
-
-
-def _written(work: bytes, batches: Iterator[pa.RecordBatch]) -> list[WrittenFile]:
-    data_path, options, table, folder, settings, partitioning, sort = pickle.loads(work)  # noqa: S301
-    first = next(batches, None)
-    if first is None:
-        return []
-    storage = Storage(data_path, options)
-    output = TableOutput(storage, table, folder, settings, partitioning, sort, [])
-    given = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
-    engine = Engine(storage)
-    try:
-        return output.write(rows_of(given, table.columns, evaluate=engine.evaluate))
-    finally:
-        engine.close()
+    return through(frame, write)

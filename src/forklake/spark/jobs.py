@@ -1,0 +1,99 @@
+"""Work that Spark's Python workers do: pieces of it go out, and what came of them comes back.
+
+Each executor needs forklake installed, and reaches the storage. Spark may do a piece again, after a failure
+or beside another that is slow; of all that do the same, one result comes back.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from forklake.data.address import S3Options
+from forklake.data.storage import Storage
+from forklake.engine.local import Engine
+from forklake.errors import EngineError, ForklakeError, InvalidData
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_FOUND = "found BINARY"
+_LONGEST = 2_000
+"""How much of Spark's own words an error keeps."""
+
+
+def each(spark: SparkSession, pieces: Sequence[T], work: Callable[[T], R]) -> list[R]:
+    """Do every piece, each in a task of its own; results come in any order."""
+    if not pieces:
+        return []
+    table = pa.table(
+        {
+            "number": pa.array(range(len(pieces)), pa.int64()),
+            "piece": pa.array([pickle.dumps(piece) for piece in pieces], pa.binary()),
+        }
+    )
+    known = spark.createDataFrame(table, "number BIGINT, piece BINARY")
+    # Only a range has as many tasks as it is told to have, whatever Spark thinks of so few rows.
+    tasks = spark.range(0, len(pieces), 1, len(pieces)).join(
+        F.broadcast(known), F.expr("id = number"), "inner"
+    )
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[R]:
+        for batch in batches:
+            for piece in batch.column("piece"):
+                yield work(pickle.loads(piece.as_py()))  # noqa: S301
+
+    return through(tasks.select("piece"), run)
+
+
+def through(frame: DataFrame, work: Callable[[Iterator[pa.RecordBatch]], Iterator[R]]) -> list[R]:
+    """Give the rows of a frame to workers, task by task, and only what they say of them comes back."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            found: list[Any] = list(work(batches))
+        except ForklakeError as error:
+            # Told instead of raised: Spark would try again what cannot be, and hide it in a text of its own.
+            found = [error]
+        yield pa.record_batch({"found": pa.array([pickle.dumps(one) for one in found], pa.binary())})
+
+    with failures("run this"):
+        told = frame.mapInArrow(run, _FOUND).toArrow().column("found").to_pylist()
+    found = [pickle.loads(one) for one in told]  # noqa: S301
+    for one in found:
+        if isinstance(one, ForklakeError):
+            raise one
+    return found
+
+
+def task_number() -> int:
+    """Which task of a job this worker does; the same if it does so again."""
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
+@contextmanager
+def failures(what: str) -> Generator[None]:
+    """Errors of Spark as ours: of the rows if Spark says what is wrong with them, else of the machinery."""
+    try:
+        yield
+    except PySparkException as error:
+        said = str(error)[:_LONGEST]
+        if error.getCondition() is not None and (error.getSqlState() or "").startswith(("2", "4")):
+            raise InvalidData(f"Spark could not {what}: {said}") from error
+        raise EngineError(f"Spark could not {what}, and nothing has changed: {said}") from error
+
+
+@lru_cache(8)
+def engine_of(data_path: str, options: S3Options) -> Engine:
+    """The local engine of a worker, for all pieces that it does."""
+    return Engine(Storage(data_path, options))
