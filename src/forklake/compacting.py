@@ -19,6 +19,8 @@ ROUNDS = 5
 """How often files that others got in between are tried again; they stay as they are then, until next time."""
 
 Planner = Callable[[Target, Iterable[Input]], tuple[Rewrite, ...]]
+Runner = Callable[[Sequence[Rewrite], list[str]], Iterable[Rewritten]]
+"""Runs rewrites, here or elsewhere; paths of new files are collected as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +110,19 @@ def planned(draft: Draft, table: TableId, workbench: Workbench, planner: Planner
 
 
 def compact_all(
-    scope: Scope, planner: Planner, *, dry_run: bool = False, progress: Progress | None = None
+    scope: Scope,
+    planner: Planner,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    runner: Runner | None = None,
 ) -> CompactResult:
     """Compact every table, each in a commit of its own unless a transaction collects them."""
     tables: list[CompactedTable] = []
     for number in scope.read().tables_with_files():
         try:
-            tables += compact_one(scope, number, planner, dry_run=dry_run, progress=progress).tables
+            found = compact_one(scope, number, planner, dry_run=dry_run, progress=progress, runner=runner)
+            tables += found.tables
         except TableNotFound:
             # Somebody has dropped it since the tables were listed.
             continue
@@ -128,8 +136,9 @@ def compact_one(
     *,
     dry_run: bool = False,
     progress: Progress | None = None,
+    runner: Runner | None = None,
 ) -> CompactResult:
-    """Compact one table."""
+    """Compact one table; the local engine runs what is planned, unless there is somebody else to do it."""
     if dry_run:
         draft = scope.read()
         rewrites = planned(draft, table, scope.workbench, planner)
@@ -138,7 +147,7 @@ def compact_one(
     late: list[Rewritten] = []
     name = ""
     for _ in range(ROUNDS):
-        work = _Work(scope.workbench, table, planner, progress)
+        work = _Work(scope.workbench, table, planner, progress, runner or _locally(scope.workbench))
         kept, _ = scope.apply(work.change, written=work.written, present=True)
         done += kept
         late, name = work.late, work.name
@@ -182,6 +191,7 @@ class _Work:
     table: TableId
     planner: Planner
     progress: Progress | None
+    runner: Runner
     written: list[str] = field(default_factory=list[str])
     late: list[Rewritten] = field(default_factory=list[Rewritten])
     name: str = ""
@@ -205,11 +215,11 @@ class _Work:
         done = self._done if self._done is not None else []
         of = sum(len(rewrite.inputs) for rewrite in rewrites)
         files = 0
-        for rewrite in rewrites:
-            self._report(files, of)
-            done.append(run(rewrite, self.workbench.engine, self.written))
-            files += len(rewrite.inputs)
         self._report(files, of)
+        for one in self.runner(rewrites, self.written):
+            done.append(one)
+            files += len(one.rewrite.inputs)
+            self._report(files, of)
         self.is_whole = True
 
     def _report(self, files: int, of: int) -> None:
@@ -220,6 +230,13 @@ class _Work:
         gone = {path for one in late for path in one.paths}
         self.workbench.discard(gone)
         self.written[:] = [path for path in self.written if path not in gone]
+
+
+def _locally(workbench: Workbench) -> Runner:
+    def runner(rewrites: Sequence[Rewrite], written: list[str]) -> Iterable[Rewritten]:
+        return (run(rewrite, workbench.engine, written) for rewrite in rewrites)
+
+    return runner
 
 
 def _name(draft: Draft, table: TableId) -> str:

@@ -12,6 +12,7 @@ from forklake.engine.changes import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_quer
 from forklake.engine.condition import naming
 from forklake.errors import InvalidArgument
 from forklake.forms import Forms
+from forklake.model.columns import Columns
 from forklake.model.ids import SnapshotId
 from forklake.model.predicate import Predicate
 from forklake.scan.changes import ChangePlan, plan_changes
@@ -35,6 +36,21 @@ class ChangeFeed(Forms):
     def __repr__(self) -> str:
         """Of which table, after which snapshot and up to which."""
         return f"<{type(self).__name__} of {self._source.table.name!r} after {self.start} up to {self.end}>"
+
+    @property
+    def source(self) -> Source:
+        """The table, and what is known of its files."""
+        return self._source
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the table, as they are at the end."""
+        return self._source.table.columns
+
+    @property
+    def predicate(self) -> Predicate | None:
+        """Which changes are asked for."""
+        return self._predicate
 
     def plan(self) -> ChangePlan:
         """The files that came and went, and the rows that were deleted from others."""

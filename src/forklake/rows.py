@@ -161,12 +161,10 @@ class RowVerbs:
 
     def update(self, assignments: Mapping[str, str], where: str | None = None) -> int:
         """Give columns new values, computed from the old row by SQL. Returns how many rows changed."""
-        if not isinstance(assignments, Mapping) or not assignments:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidArgument("an update names columns and their new values: {'price': 'price * 1.1'}")
 
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
-            checked = _assignments(assignments, table.columns)
+            checked = check_assignments(assignments, table.columns)
             engine = self._scope.workbench.engine
             plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
             places, batches = updated_rows(engine, plan, checked)
@@ -376,7 +374,10 @@ def _check_source(join: Join, before: Columns, now: Columns) -> None:
             raise _changed_meanwhile(f'column "{column.name}" is gone or another')
 
 
-def _assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[str, str]:
+def check_assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[str, str]:
+    """What an update was asked to do, by the names of columns; or refuse it."""
+    if not isinstance(assignments, Mapping) or not assignments:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidArgument("an update names columns and their new values: {'price': 'price * 1.1'}")
     checked: dict[str, str] = {}
     for name, expression in assignments.items():
         column = find(columns, [name])

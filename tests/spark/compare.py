@@ -29,6 +29,25 @@ def same_rows(spark: SparkCatalog, table: forklake.Table, where: str | None = No
     return len(found)
 
 
+def same_feed(spark: SparkCatalog, table: forklake.Table, start: int, end: int | None = None) -> int:
+    """Check that both engines tell the same of what happened; returns how much that is."""
+    name = table.schema, table.name
+    types = [column.data_type for column in table.columns]
+    expected = _changes(table.changes(start, end).to_arrow(), types, _local)
+    found = _changes(frame_of(spark.changes(name, start, end)), types, _shown)
+    assert found == expected
+    return len(found)
+
+
+def _changes(result: pa.Table, types: list[DataType], read: Any) -> list[tuple[Any, ...]]:
+    about = [column.to_pylist() for column in result.columns[:3]]
+    columns = [
+        [identity(read(value, type)) for value in column]
+        for column, type in zip(result.columns[3:], types, strict=True)
+    ]
+    return sorted(zip(*about, *columns, strict=True), key=repr)
+
+
 def frame_of(frame: DataFrame) -> pa.Table:
     return frame.toArrow()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from forklake.model.distributed import BaseFile
-from forklake.scan.plan import ScanPlan
+from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
 
 
 def base_files(plan: ScanPlan) -> list[BaseFile]:
     """Every file that a plan reads, and the inlined rows as files, as `write_part` takes them."""
-    return [
-        BaseFile(place.file, () if place.deleted is None else tuple(place.deleted.to_pylist()))
-        for place in (*plan.files, *plan.rows)
-    ]
+    return [base_file(place) for place in (*plan.files, *plan.rows)]
+
+
+def base_file(place: ScanFile | ScanRows) -> BaseFile:
+    """One of them."""
+    return BaseFile(place.file, () if place.deleted is None else tuple(place.deleted.to_pylist()))

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from forklake.compacting import (
+    CompactResult,
+    Planner,
+    Progress,
+    compact_all,
+    compact_one,
+    filling,
+    merging,
+)
 from forklake.errors import InvalidArgument
-from forklake.merging import RowsMerged
+from forklake.merging import Matched, NotMatched, RowsMerged
 from forklake.model.ddl import ColumnSource
-from forklake.spark.publish import DAY, Work, publish
+from forklake.rows import check_assignments
+from forklake.spark.changes import read_changes
+from forklake.spark.compact import runner_on
+from forklake.spark.dml import clear, delete_rows, update_rows
+from forklake.spark.merge import merge_frame
+from forklake.spark.publish import DAY, Done, Work, Writing, publish
 from forklake.spark.read import read_plan
 from forklake.spark.session import prepare
 from forklake.spark.types import given_schema
@@ -87,6 +101,100 @@ class SparkCatalog:
         """
         given = _checked(frame)
         return self._publish(table, "append", lambda writing: write_frame(given, writing)).inserted
+
+    def overwrite(self, frame: DataFrame, table: Name, where: str | None = None) -> int:
+        """Replace all rows, or those that meet a condition, by those of a frame. Returns how many came."""
+        given = _checked(frame)
+
+        def work(writing: Writing) -> list[Done]:
+            if where is not None:
+                return [*delete_rows(self.spark, writing, where), *write_frame(given, writing)]
+            cleared = [] if writing.inside else [clear(writing)]
+            return [*cleared, *write_frame(given, writing)]
+
+        empty = self.catalog.table(table).delete if where is None else None
+        return self._publish(table, "overwrite", work, before=empty).inserted
+
+    def delete(self, table: Name, where: str | None = None) -> int:
+        """Delete the rows that meet a condition, or all. Returns how many there were."""
+        if where is None:
+            # Nothing has to be read for that.
+            return self.catalog.table(table).delete()
+        return self._publish(table, "delete", lambda writing: delete_rows(self.spark, writing, where)).deleted
+
+    def update(self, table: Name, assignments: Mapping[str, str], where: str | None = None) -> int:
+        """Give columns new values, computed from the old row by SQL. Returns how many rows changed.
+
+        Conditions and values are what `Table.update` takes, and mean the same.
+        """
+
+        def work(writing: Writing) -> list[Done]:
+            values = check_assignments(assignments, writing.table.columns)
+            return update_rows(self.spark, writing, values, where)
+
+        return self._publish(table, "update", work).updated
+
+    def merge(
+        self,
+        frame: DataFrame,
+        table: Name,
+        on: str | Sequence[str],
+        *,
+        when_matched: Matched = "update",
+        when_not_matched: NotMatched = "insert",
+    ) -> RowsMerged:
+        """Bring rows of a frame into a table: those with the same keys change, the others are new.
+
+        What is asked for is what `Table.merge` takes.
+        """
+        given = _checked(frame)
+
+        def work(writing: Writing) -> list[Done]:
+            return merge_frame(self.spark, writing, given, on, when_matched, when_not_matched)
+
+        return self._publish(table, "merge", work)
+
+    # ---- The past ---
+
+    def changes(
+        self, table: Name, start: int, end: int | None = None, *, where: str | None = None
+    ) -> DataFrame:
+        """What happened to rows after snapshot `start` and up to `end`, or until now; in no order."""
+        feed = self.catalog.table(table).changes(start, end, where=where)
+        return read_changes(prepare(self.spark), self.catalog.workbench, feed)
+
+    # ---- Maintenance ---
+
+    def compact(
+        self,
+        table: Name | None = None,
+        *,
+        min_files: int = 2,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> CompactResult:
+        """Merge small files, and move inlined rows into files; see `Catalog.compact`."""
+        return self._compact(table, merging(min_files), dry_run=dry_run, progress=progress)
+
+    def rewrite_deletes(
+        self,
+        threshold: float = 0.95,
+        table: Name | None = None,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> CompactResult:
+        """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
+        return self._compact(table, filling(threshold), dry_run=dry_run, progress=progress)
+
+    def _compact(
+        self, table: Name | None, planner: Planner, *, dry_run: bool, progress: Progress | None
+    ) -> CompactResult:
+        runner = runner_on(self.spark, self.catalog.workbench.storage)
+        if table is None:
+            return compact_all(self.catalog, planner, dry_run=dry_run, progress=progress, runner=runner)
+        number = self.catalog.table(table).id
+        return compact_one(self.catalog, number, planner, dry_run=dry_run, progress=progress, runner=runner)
 
     def _publish(
         self, table: Name, operation: str, work: Work, before: Callable[[], object] | None = None

@@ -7,17 +7,20 @@ or beside another that is slow; of all that do the same, one result comes back.
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from forklake import errors
 from forklake.data.address import S3Options
 from forklake.data.storage import Storage
 from forklake.engine.local import Engine
@@ -27,6 +30,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _FOUND = "found BINARY"
+_OURS = re.compile(r"^forklake\.errors\.(\w+): (.*)$", re.MULTILINE)
+_ABORTED = re.compile(r"Job aborted.*")
 _LONGEST = 2_000
 """How much of Spark's own words an error keeps."""
 
@@ -86,11 +91,18 @@ def failures(what: str) -> Generator[None]:
     """Errors of Spark as ours: of the rows if Spark says what is wrong with them, else of the machinery."""
     try:
         yield
-    except PySparkException as error:
-        said = str(error)[:_LONGEST]
-        if error.getCondition() is not None and (error.getSqlState() or "").startswith(("2", "4")):
-            raise InvalidData(f"Spark could not {what}: {said}") from error
-        raise EngineError(f"Spark could not {what}, and nothing has changed: {said}") from error
+    except (PySparkException, Py4JError) as error:
+        said = str(error)
+        ours = _OURS.search(said)
+        if ours is not None:
+            # A worker had to raise it in the midst of a query, where Spark can only quote it.
+            raise getattr(errors, ours[1], EngineError)(ours[2]) from error
+        state = error.getSqlState() if isinstance(error, PySparkException) else None
+        if (state or "").startswith(("2", "4")):
+            raise InvalidData(f"Spark could not {what}: {said[:_LONGEST]}") from error
+        aborted = _ABORTED.search(said)
+        cause = said[:_LONGEST] if aborted is None else aborted[0][:_LONGEST]
+        raise EngineError(f"Spark could not {what}, and nothing has changed: {cause}") from error
 
 
 @lru_cache(8)

@@ -101,7 +101,7 @@ def _reserved(catalog: Catalog, name: Name, work: Work, operation: str, ttl: tim
             )
             return _total(done)
         except BaseException as error:
-            # What cannot be given up now, or has been committed after all, goes or stays with its reservation.
+            # One that was committed after all stays, and what cannot be removed now goes in its time.
             with suppress(ForklakeError):
                 catalog.cancel_distributed(ds)
             if not isinstance(error, CommitConflict) or attempt == ATTEMPTS:
@@ -135,9 +135,7 @@ def _staged(
     except BaseException:
         discard(workbench.storage, ds.folder(ds.tables[0]))
         raise
-    scope.apply(
-        lambda draft: stage(draft, workbench.storage, ds, assembled), written=list(assembled.files)
-    )
+    scope.apply(lambda draft: stage(draft, workbench.storage, ds, assembled), written=list(assembled.files))
     return _total(done)
 
 

@@ -22,7 +22,7 @@ from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import POSITION_COLUMN, ROW_ID_COLUMN, ColumnId
 from forklake.model.tree import columns_of
-from forklake.scan.gather import gather
+from forklake.scan.gather import AMONG, WITHIN, gather
 from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
 from forklake.spark import paths
 from forklake.spark.condition import condition
@@ -46,7 +46,9 @@ from forklake.workbench import Workbench
 
 ROW_ID = "row_id"
 _EMBEDDED = "embedded"
-_PATH, _INDEX = "path", "index"
+DATA_FILE, INDEX = "data_file", "index"
+"""Where a row is: the id of its file, and its position there."""
+_PATH = "path"
 _OPTIONS = {
     # Folders such as region=eu/ say nothing that the plan does not know better.
     "recursiveFileLookup": "true",
@@ -67,12 +69,14 @@ class _Wanted:
     nanos: Mapping[ColumnId, str]
     """Columns of whole nanoseconds, beside those that are cut to microseconds."""
     row_id: bool
+    place: bool = False
 
     @property
     def schema(self) -> T.StructType:
         fields = [T.StructField(_c(column), shown_type(column.data_type)) for column in self.columns]
         fields += [T.StructField(number, T.LongType()) for number in self.nanos.values()]
         fields += [T.StructField(ROW_ID, T.LongType())] if self.row_id else []
+        fields += [T.StructField(extra, T.LongType()) for extra in (DATA_FILE, INDEX) if self.place]
         return T.StructType(fields)
 
 
@@ -91,14 +95,31 @@ def read_plan(spark: SparkSession, workbench: Workbench, plan: ScanPlan, selecti
     wanted = _wanted(plan, selection)
     # Said first, so that a condition that Spark cannot take is refused before anything is opened.
     filtered = None if plan.predicate is None else _condition(plan, wanted)
-    parts = _parts(spark, workbench.storage, plan, wanted)
-    frame = parts[0]
-    for part in parts[1:]:
-        frame = frame.union(part)
+    frame = _united(_parts(spark, workbench.storage, plan, wanted))
     if filtered is not None:
         frame = frame.where(filtered)
     shown_names = [f"{_c(column)} AS {name(column.name)}" for column in selection.columns]
     return frame.selectExpr(*shown_names, *([ROW_ID] if wanted.row_id else []))
+
+
+def read_places(
+    spark: SparkSession, workbench: Workbench, plan: ScanPlan, columns: Columns, *, row_id: bool = False
+) -> DataFrame:
+    """The rows of a plan and where each of them is, whatever its condition says.
+
+    A column is named `c` and its id here; if it has nanoseconds, all of them are in a column `n` and its id.
+    """
+    workbench.engine.verify(plan)
+    nanos = {column.id: f"n{column.id}" for column in columns if column.type == "timestamp_ns"}
+    wanted = _Wanted(columns, nanos, row_id, place=True)
+    return _united(_parts(spark, workbench.storage, plan, wanted))
+
+
+def _united(parts: Sequence[DataFrame]) -> DataFrame:
+    frame = parts[0]
+    for part in parts[1:]:
+        frame = frame.union(part)
+    return frame
 
 
 def _wanted(plan: ScanPlan, selection: Selection) -> _Wanted:
@@ -142,6 +163,7 @@ def _parts(spark: SparkSession, storage: Storage, plan: ScanPlan, wanted: _Wante
                 wanted.columns,
                 tuple(wanted.nanos),
                 wanted.row_id,
+                wanted.place,
             )
         )
     if plan.rows or not parts:
@@ -162,7 +184,7 @@ def _native(
     facts = _facts(storage, group, files, wanted)
     alone = len(files) == 1 and not group.in_path
     needs_place = lost or facts is not None
-    place = [f"_metadata.file_path AS {_PATH}", f"_metadata.row_index AS {_INDEX}"] if needs_place else []
+    place = [f"_metadata.file_path AS {_PATH}", f"_metadata.row_index AS {INDEX}"] if needs_place else []
     # From here on all names are ours, whatever the columns are called.
     read = [f"{name(group.names[column.id])} AS {_r(column)}" for column in _inside(group)]
     read += [f"{name(ROW_ID_NAME)} AS {_EMBEDDED}"] if _has_ids(group, wanted) else []
@@ -172,16 +194,16 @@ def _native(
         deleted = _deleted(spark, storage, files)
         deleted = F.broadcast(deleted) if gone <= _MOST_BROADCAST else deleted
         frame = _without(frame, deleted, crowded=gone > max(file.file.record_count for file in files))
-    start = "start"
+    start, number = "start", DATA_FILE
     if facts is not None and alone:
-        start = f"CAST({_started(files[0])} AS BIGINT)"
+        start, number = f"CAST({_started(files[0])} AS BIGINT)", f"{files[0].file.id}L"
     elif facts is not None:
         known = spark.createDataFrame(facts, _facts_schema(facts, group))
         known = known.selectExpr("*", f"xxhash64({_PATH}) AS hash").withColumnRenamed(_PATH, "place")
         frame = frame.join(
             F.broadcast(known), F.expr(f"xxhash64({_PATH}) = hash AND {_same(_PATH, 'place')}")
         )
-    return frame.selectExpr(*_shown(group, wanted, start))
+    return frame.selectExpr(*_shown(group, wanted, start, number))
 
 
 def _opened(
@@ -225,11 +247,12 @@ def _has_ids(group: Group, wanted: _Wanted) -> bool:
 
 def _facts(storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _Wanted) -> pa.Table | None:
     inside = [column for column in group.columns if column.id in group.in_path]
-    if not wanted.row_id and not inside:
+    if not (wanted.row_id or wanted.place or inside):
         return None
     facts: dict[str, pa.Array] = {
         _PATH: pa.array([paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in files]),
         "start": pa.array([file.file.row_id_start for file in files], pa.int64()),
+        DATA_FILE: pa.array([file.file.id for file in files], pa.int64()),
     }
     for column in inside:
         texts = [hive_values(file.path).get(group.names[column.id]) for file in files]
@@ -240,7 +263,7 @@ def _facts(storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _W
 
 def _facts_schema(facts: pa.Table, group: Group) -> T.StructType:
     kinds = {_c(column): shown_type(column.data_type) for column in group.columns}
-    plain = {_PATH: T.StringType(), "start": T.LongType()}
+    plain = {_PATH: T.StringType(), "start": T.LongType(), DATA_FILE: T.LongType()}
     return T.StructType([T.StructField(n, plain.get(n) or kinds[n]) for n in facts.column_names])
 
 
@@ -248,16 +271,17 @@ def _started(file: ScanFile) -> str:
     return "NULL" if file.file.row_id_start is None else str(file.file.row_id_start)
 
 
-def _shown(group: Group, wanted: _Wanted, start: str) -> list[str]:
+def _shown(group: Group, wanted: _Wanted, start: str, number: str) -> list[str]:
     found = {column.id: (at, column) for at, column in enumerate(group.columns)}
     selected = [f"{_value(group, at, column)} AS {_c(column)}" for at, column in found.values()]
     for column_id, number in wanted.nanos.items():
         at, column = found[column_id]
         selected.append(f"{_raw(group, at, column)} AS {number}")
     if wanted.row_id:
-        counted = f"{start} + {_INDEX}"
+        counted = f"{start} + {INDEX}"
         embedded = f"coalesce({_EMBEDDED}, {counted})" if _has_ids(group, wanted) else counted
         selected.append(f"{embedded} AS {ROW_ID}")
+    selected += [f"{number} AS {DATA_FILE}", INDEX] if wanted.place else []
     return selected
 
 
@@ -288,9 +312,9 @@ def _without(frame: DataFrame, deleted: DataFrame, *, crowded: bool) -> DataFram
     """
     exact = _same(_PATH, "place")
     if not crowded:
-        return frame.join(deleted, F.expr(f"{_INDEX} = position AND {exact}"), "left_anti")
+        return frame.join(deleted, F.expr(f"{INDEX} = position AND {exact}"), "left_anti")
     deleted = deleted.selectExpr("*", "xxhash64(place, position) AS hash")
-    on = f"xxhash64({_PATH}, {_INDEX}) = hash AND {_same(_INDEX, 'position')} AND {exact}"
+    on = f"xxhash64({_PATH}, {INDEX}) = hash AND {_same(INDEX, 'position')} AND {exact}"
     return frame.join(deleted, F.expr(on), "left_anti")
 
 
@@ -353,6 +377,9 @@ def _rows(spark: SparkSession, parts: Sequence[ScanRows], wanted: _Wanted) -> Da
     arrays = [to_arrow(_flat(rows.column(_c(column))), column.data_type) for column in wanted.columns]
     arrays += [_flat(rows.column(f"c{key}")).cast(pa.int64()) for key in wanted.nanos]
     arrays += [_flat(rows.column(ROW_ID_NAME))] if wanted.row_id else []
+    if wanted.place:
+        numbers = pa.array([part.file.id for part in parts], pa.int64())
+        arrays += [numbers.take(_flat(rows.column(AMONG))), _flat(rows.column(WITHIN))]
     return spark.createDataFrame(pa.table(arrays, schema.names), schema)
 
 

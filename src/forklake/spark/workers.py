@@ -9,7 +9,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,8 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.address import S3Options
 from forklake.data.storage import Storage
-from forklake.engine.local import Engine
-from forklake.engine.relation import ROW_ID, Wanted, relation
+from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.text import shown, shown_as
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
@@ -27,6 +25,7 @@ from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
 from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
 from forklake.scan.plan import ScanFile, ScanPlan
+from forklake.spark.jobs import engine_of
 
 _MOST_PARTS = 10_000
 _OTHERS: dict[str, DataType] = {
@@ -54,6 +53,7 @@ class _Piece:
     columns: Columns
     nanos: tuple[ColumnId, ...]
     row_id: bool
+    place: bool
 
 
 def through_workers(
@@ -65,8 +65,9 @@ def through_workers(
     columns: Columns,
     nanos: Sequence[ColumnId],
     row_id: bool,
+    place: bool,
 ) -> DataFrame:
-    """The rows of files as a frame of this schema: columns, whole nanoseconds, and ids if asked for."""
+    """The rows of files as a frame of this schema: columns, nanoseconds, and what else was asked for."""
     pieces = [
         pickle.dumps(
             _Piece(
@@ -76,6 +77,7 @@ def through_workers(
                 columns,
                 tuple(nanos),
                 row_id,
+                place,
             )
         )
         for part in _parts(files)
@@ -97,18 +99,16 @@ def _parts(files: Sequence[ScanFile]) -> Iterator[Sequence[ScanFile]]:
         yield files[start : start + size]
 
 
-@lru_cache(8)
-def _engine(data_path: str, options: S3Options) -> Engine:
-    return Engine(Storage(data_path, options))
-
-
 def _rows(piece: _Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    engine = _engine(piece.data_path, piece.options)
-    found = relation(piece.plan, engine.storage, Wanted(piece.columns, piece.row_id))
+    engine = engine_of(piece.data_path, piece.options)
+    found = relation(piece.plan, engine.storage, Wanted(piece.columns, piece.row_id, place=piece.place))
     selected = [_shown(column) for column in piece.columns]
     names = {column.id: column.name for column in piece.columns}
     selected += [f"epoch_ns({quoted(names[column])})" for column in piece.nanos]
     selected += [ROW_ID] if piece.row_id else []
+    if piece.place:
+        numbers = ", ".join(str(place.file.id) for place in found.places)
+        selected += [f"CAST(([{numbers}])[{PLACE} + 1] AS BIGINT)", POSITION]
     listed = ", ".join(f"{value} AS v{at}" for at, value in enumerate(selected))
     for batch in engine.stream(f"SELECT {listed} FROM ({found.sql})", found.tables, piece.plan):  # noqa: S608
         yield batch.rename_columns(schema.names).cast(schema)

@@ -1,0 +1,47 @@
+"""Rewrites of a compaction, each run by a task of Spark; planned and committed as they are locally."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from forklake.compact.plan import Rewrite
+from forklake.compact.run import Rewritten, run
+from forklake.compacting import Runner
+from forklake.data.address import S3Options
+from forklake.data.storage import Storage
+from forklake.model.names import is_absolute
+from forklake.spark.jobs import each, engine_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A rewrite, and how a worker gets to the files."""
+
+    data_path: str
+    s3: S3Options
+    rewrite: str
+
+    def done(self) -> str:
+        engine = engine_of(self.data_path, self.s3)
+        rewrite = Rewrite.from_json(self.rewrite)
+        written: list[str] = []
+        try:
+            return run(rewrite, engine, written).to_json()
+        except BaseException:
+            engine.storage.delete(written, not is_absolute(rewrite.target.folder))
+            raise
+
+
+def runner_on(spark: SparkSession, storage: Storage) -> Runner:
+    """What runs rewrites on Spark."""
+
+    def runner(rewrites: Sequence[Rewrite], written: list[str]) -> Iterable[Rewritten]:
+        pieces = [_Piece(storage.data_path, storage.s3.options, one.to_json()) for one in rewrites]
+        done = [Rewritten.from_json(text) for text in each(spark, pieces, _Piece.done)]
+        written += [path for one in done for path in one.paths]
+        return done
+
+    return runner
