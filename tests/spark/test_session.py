@@ -144,6 +144,17 @@ def test_spark_connect_reads_and_writes(tmp_path: Path) -> None:
             print(seen.append(spark.range(5).selectExpr("id + 100 AS id"), "t"))
             print(seen.append(spark.range(5).selectExpr("id + 200 AS id", "array(1) AS l"), "t"))
             print(seen.read("t").count())
+            start = catalog.snapshot
+            print(seen.delete("t", "id >= 200"), seen.update("t", {{"id": "id + 1"}}, "id >= 100"))
+            print(seen.merge(spark.range(104, 107), "t", "id"), seen.compact("t").files_out)
+            print(sorted(row.change_type for row in seen.changes("t", start).collect())[::6])
+            print(sorted(row["id"] for row in table.scan("id >= 100").to_pylist()))
     """
     lines = program(tmp_path, text, **os.environ).splitlines()
-    assert lines[-4:] == ["(2, 2, 2) 8", "5", "5", "20"]
+    assert lines[-8:-4] == ["(2, 2, 2) 8", "5", "5", "20"]
+    assert lines[-4:] == [
+        "5 5",
+        "RowsMerged(updated=2, deleted=0, inserted=1) 1",
+        "['delete', 'update_postimage', 'update_postimage', 'update_preimage']",
+        "[101, 102, 103, 104, 105, 106]",
+    ]
