@@ -27,7 +27,9 @@ def examples(page: Path):
                 stories.append([])
             stories[-1].append((code, output))
     for number, story in enumerate(stories):
-        yield pytest.param(story, id=f"{page.name}-{number}")
+        # One Spark is enough for all tests.
+        marks = [pytest.mark.xdist_group("spark")] if page.name == "spark.md" else []
+        yield pytest.param(story, id=f"{page.name}-{number}", marks=marks)
 
 
 EXAMPLES = [example for page in PAGES for example in examples(page)]

@@ -1,4 +1,4 @@
-"""Changing rows with Spark: what is one snapshot, what counts once though tasks run twice, what is refused."""
+"""Changing rows with Spark: what is one snapshot, what counts once if done twice, what is refused."""
 
 from __future__ import annotations
 

@@ -30,9 +30,10 @@ _SETTINGS = ("SET TimeZone = 'UTC'", "SET arrow_lossless_conversion = true")
 class Engine:
     """Runs queries over the files of a lake."""
 
-    def __init__(self, storage: Storage) -> None:
-        """Nothing is opened yet."""
+    def __init__(self, storage: Storage, *, threads: int | None = None) -> None:
+        """Nothing is opened yet. It uses every core, unless it is told how many threads it has."""
         self.storage = storage
+        self._threads = threads
         self._verifier = Verifier(storage)
         self._database: duckdb.DuckDBPyConnection | None = None
         self._opening = threading.Lock()
@@ -89,7 +90,8 @@ class Engine:
             if self._database is None:
                 # What does not fit into memory goes where temporary files belong, not where we were started.
                 spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-{id(self):x}.tmp"
-                self._database = duckdb.connect(":memory:", config={"temp_directory": str(spill)})
+                threads = {} if self._threads is None else {"threads": self._threads}
+                self._database = duckdb.connect(":memory:", config={"temp_directory": str(spill), **threads})
                 attach_storage(self._database, self.storage)
             return self._database
 

@@ -107,5 +107,5 @@ def failures(what: str) -> Generator[None]:
 
 @lru_cache(8)
 def engine_of(data_path: str, options: S3Options) -> Engine:
-    """The local engine of a worker, for all pieces that it does."""
-    return Engine(Storage(data_path, options))
+    """The local engine of a worker, for all pieces that it does. A task has one core, and others the rest."""
+    return Engine(Storage(data_path, options), threads=1)
