@@ -27,7 +27,10 @@ def examples(page: Path):
                 stories.append([])
             stories[-1].append((code, output))
     for number, story in enumerate(stories):
-        yield pytest.param(story, id=f"{page.name}-{number}")
+        # All that needs Spark runs in one process, and shares its session.
+        spark = any("forklake.spark" in code for code, _ in story)
+        marks = [pytest.mark.xdist_group("spark")] if spark else []
+        yield pytest.param(story, id=f"{page.name}-{number}", marks=marks)
 
 
 EXAMPLES = [example for page in PAGES for example in examples(page)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -18,8 +18,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.address import S3Options
 from forklake.data.storage import Storage
+from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.engine.relation import ROW_ID, Wanted, relation
+from forklake.engine.select import ALIAS, where
 from forklake.engine.text import shown, shown_as
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
@@ -45,11 +47,11 @@ _OTHERS: dict[str, DataType] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """Some files of a plan, with all that it takes to read them elsewhere."""
 
     data_path: str
-    options: S3Options
+    options: S3Options = field(repr=False)
     plan: ScanPlan
     columns: Columns
     nanos: tuple[ColumnId, ...]
@@ -69,7 +71,7 @@ def through_workers(
     """The rows of files as a frame of this schema: columns, whole nanoseconds, and ids if asked for."""
     pieces = [
         pickle.dumps(
-            _Piece(
+            Piece(
                 storage.data_path,
                 storage.s3.options,
                 replace(plan, files=tuple(part), rows=(), predicate=None, find_pruned=tuple),
@@ -86,7 +88,7 @@ def through_workers(
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for piece in batch.column("piece"):
-                yield from _rows(pickle.loads(piece.as_py()), wanted)  # noqa: S301
+                yield from read_piece(pickle.loads(piece.as_py()), wanted)  # noqa: S301
 
     return given.repartition(len(pieces), "piece").mapInArrow(read, schema)
 
@@ -98,25 +100,36 @@ def _parts(files: Sequence[ScanFile]) -> Iterator[Sequence[ScanFile]]:
 
 
 @lru_cache(8)
-def _engine(data_path: str, options: S3Options) -> Engine:
+def engine_of(data_path: str, options: S3Options) -> Engine:
+    """An engine for files of a lake; one for all pieces that a worker reads."""
     return Engine(Storage(data_path, options))
 
 
-def _rows(piece: _Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    engine = _engine(piece.data_path, piece.options)
-    found = relation(piece.plan, engine.storage, Wanted(piece.columns, piece.row_id))
-    selected = [_shown(column) for column in piece.columns]
+def read_piece(piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece that meet the condition of its plan."""
+    engine = engine_of(piece.data_path, piece.options)
+    plan = piece.plan
+    needed = frozenset[str]() if plan.predicate is None else plan.predicate.columns
     names = {column.id: column.name for column in piece.columns}
+    others = [column for column in plan.table.columns if column.name in needed and column.id not in names]
+    found = relation(plan, engine.storage, Wanted((*piece.columns, *others), piece.row_id))
+    selected = [_shown(column) for column in piece.columns]
     selected += [f"epoch_ns({quoted(names[column])})" for column in piece.nanos]
     selected += [ROW_ID] if piece.row_id else []
     listed = ", ".join(f"{value} AS v{at}" for at, value in enumerate(selected))
-    for batch in engine.stream(f"SELECT {listed} FROM ({found.sql})", found.tables, piece.plan):  # noqa: S608
-        yield batch.rename_columns(schema.names).cast(schema)
+    sql = f"SELECT {listed} FROM ({found.sql}) AS {ALIAS}{where(plan)}"  # noqa: S608
+    with naming(plan.predicate):
+        for batch in engine.stream(sql, found.tables, plan):
+            yield batch.rename_columns(schema.names).cast(schema)
 
 
 def _shown(column: Column) -> str:
-    type = column.data_type
-    return f"CAST({shown(quoted(column.name), type)} AS {to_sql(_plain(shown_as(type)))})"
+    return f"CAST({shown(quoted(column.name), column.data_type)} AS {plain_type(column)})"
+
+
+def plain_type(column: Column) -> str:
+    """The type that DuckDB gives to Spark."""
+    return to_sql(_plain(shown_as(column.data_type)))
 
 
 def _plain(type: DataType) -> DataType:
