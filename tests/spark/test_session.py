@@ -118,7 +118,7 @@ def test_spark_connect_reads_and_writes(tmp_path: Path) -> None:
     """In a process of its own: one that has a classic session cannot have another kind."""
     text = f"""
         import forklake, sys
-        from forklake.spark import SparkCatalog, session
+        from forklake.spark import ForklakeDataSource, SparkCatalog, session
         from forklake.spark.java import java_home
         import os
         os.environ["JAVA_HOME"] = str(java_home(os.environ))
@@ -144,6 +144,10 @@ def test_spark_connect_reads_and_writes(tmp_path: Path) -> None:
             print(seen.append("t", spark.range(5).selectExpr("id + 100 AS id")))
             print(seen.append("t", spark.range(5).selectExpr("id + 200 AS id", "array(1) AS l")))
             print(seen.read("t").count())
+            spark.dataSource.register(ForklakeDataSource)
+            named = {{"lake": lake.url, "catalog": "c", "table": "t"}}
+            spark.range(3).write.format("forklake").options(**named).mode("append").save()
+            print(spark.read.format("forklake").options(**named).load().where("id < 3").count())
     """
     lines = program(tmp_path, text, **os.environ).splitlines()
-    assert lines[-4:] == ["(2, 2, 2) 8", "5", "5", "20"]
+    assert lines[-5:] == ["(2, 2, 2) 8", "5", "5", "20", "6"]
