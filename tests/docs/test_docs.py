@@ -27,10 +27,9 @@ def examples(page: Path):
                 stories.append([])
             stories[-1].append((code, output))
     for number, story in enumerate(stories):
-        # All that needs Spark runs in one process, and shares its session.
-        spark = any("forklake.spark" in code for code, _ in story)
-        marks = [pytest.mark.xdist_group("spark")] if spark else []
-        yield pytest.param(story, id=f"{page.name}-{number}", marks=marks)
+        # By this name all that needs Spark runs in one process.
+        spark = "-spark" if any("forklake.spark" in code for code, _ in story) else ""
+        yield pytest.param(story, id=f"{page.name}-{number}{spark}")
 
 
 EXAMPLES = [example for page in PAGES for example in examples(page)]
