@@ -36,7 +36,7 @@ class _Scheduling(LoadScopeScheduling):
     """Every process takes the next test, but those of Spark stay together: one Java is enough."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+        return "spark" if nodeid.startswith("tests/spark/") or nodeid.endswith("-spark]") else nodeid
 
 
 # Not by marks: with pytest 9, groups of pytest-xdist 3.8 have no effect.

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from forklake.commit.draft import Draft
+from forklake.commit.once import Once, check_work
 from forklake.commit.output import settle_rows
 from forklake.commit.publish import Claim, Published, publish
 from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.distributing import Coordinator, DistributedVerbs
-from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
+from forklake.errors import CommittedBefore, ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.fork.copy import materialize
 from forklake.fork.knowledge import events
 from forklake.fork.merge import Merging
@@ -131,11 +132,29 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         return point
 
     def transaction(
-        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
+        self,
+        *,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+        once: str | None = None,
     ) -> Transaction:
-        """Begin a block of changes that becomes one snapshot."""
+        """Begin a block of changes that becomes one snapshot.
+
+        `once` names the work: if a commit of that name stands already, nothing of the block takes effect.
+        """
         said = author_of(author, message, extra)
-        return Transaction(self, self._draft_to_change(), said, self._publish)
+        work = check_work(once)
+
+        def publish_once(draft: Draft, author: Author) -> Published | None:
+            claim = None if work is None else Once(self.id, work, author)
+            try:
+                return self._publish(draft, author, claim=claim)
+            except CommittedBefore:
+                self._discard(draft)
+                return None
+
+        return Transaction(self, self._draft_to_change(), said, publish_once)
 
     def read(self) -> Draft:
         """The catalog as it is now, or as it was."""

@@ -12,13 +12,14 @@ from uuid import uuid4
 
 from forklake.commit.assemble import Assembled, Staged, assemble, stage
 from forklake.commit.draft import Draft
+from forklake.commit.once import Once, check_work, committed_as
 from forklake.commit.output import folder_of, options_of
 from forklake.commit.publish import Claim, Published
 from forklake.commit.reserve import ReservationInfo, Taking, cancel, check_open, reservations, reserve
 from forklake.commit.sweep import Traces
 from forklake.data.manifests import SUFFIX, missing_files, read_manifest, read_manifests
 from forklake.data.storage import Storage
-from forklake.errors import FileMissing, InvalidArgument, StorageError
+from forklake.errors import CommittedBefore, FileMissing, InvalidArgument, ReservationConsumed, StorageError
 from forklake.fork.create import check_ttl
 from forklake.model.distributed import DistributedSnapshot, TableTarget
 from forklake.model.entities import Table
@@ -87,8 +88,12 @@ class Coordinator:
         parts: Iterable[str | int] | None,
         summary: Mapping[str, Any] | None,
         author: Author,
+        once: str | None = None,
     ) -> SnapshotId:
         """Publish what manifests say, once."""
+        done = None if once is None else committed_as(self.database, ds.catalog_id, once)
+        if done is not None:
+            return self._superfluous(ds, done)
         now = utc_now()
         before = check_open(self.database, ds, now)
         try:
@@ -111,18 +116,29 @@ class Coordinator:
         draft.prefix = f"{ds.commit_uuid}-commit-{uuid4().hex[:12]}"
         staged = stage(draft, self.workbench.storage, ds, assembled)
         taking = replace(taking, author=_summed_up(author, summary, assembled, staged))
-        published = self._published(draft, taking)
+        try:
+            published = self._published(draft, taking, once)
+        except CommittedBefore as before:
+            return self._superfluous(ds, SnapshotId(before.snapshot_id))
         snapshot = (
             taking.take_nothing(self.database, now) if published is None else published.head.snapshot_id
         )
         self.workbench.discard(assembled.losses)
         return snapshot
 
-    def _published(self, draft: Draft, taking: Taking) -> Published | None:
+    def _superfluous(self, ds: DistributedSnapshot, done: SnapshotId) -> SnapshotId:
+        """The work was done before: remove what was written for it now."""
+        # What was written may be what was committed then.
+        with suppress(ReservationConsumed):
+            self.cancel(ds)
+        return done
+
+    def _published(self, draft: Draft, taking: Taking, once: str | None) -> Published | None:
         if not draft.staged_rows():
             return None
         try:
-            return self.publish(draft, taking.author, taking)
+            claim = taking if once is None else Once(taking.ds.catalog_id, once, taking.author, taking)
+            return self.publish(draft, taking.author, claim)
         except BaseException:
             if not draft.may_stand:
                 self.workbench.discard(draft.written)
@@ -215,6 +231,7 @@ class DistributedVerbs:
         author: str | None = None,
         message: str | None = None,
         extra: Mapping[str, Any] | None = None,
+        once: str | None = None,
     ) -> SnapshotId:
         """Publish the parts of a distributed snapshot as one commit; gives its number.
 
@@ -222,13 +239,15 @@ class DistributedVerbs:
         as files. `parts` names every part that must be there. What others committed meanwhile is no
         obstacle unless it collides. The same call again gives the same number; anybody else gets
         `ReservationConsumed`. If it is refused nothing has changed, and the files go with the reservation.
+        `once` names the work: if a commit of that name stands, by whomever, this one adds nothing, its files
+        are removed, and the number of that commit is given.
         """
         if not isinstance(ds, DistributedSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(f"what begin_distributed gave is committed, not {type(ds).__name__}")
         author_of(None, None, summary)
         said = author_of(author, message, extra)
         self._check_ours(ds)
-        return self._coordinator().commit(ds, manifests, parts, summary, said)
+        return self._coordinator().commit(ds, manifests, parts, summary, said, check_work(once))
 
     def cancel_distributed(self, ds: DistributedSnapshot) -> None:
         """Give a distributed snapshot up; its files are removed. One that was committed stays."""

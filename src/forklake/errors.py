@@ -31,6 +31,7 @@ ForklakeError
 ├── TransactionClosed           a transaction used after its end
 ├── CommitConflict              somebody else changed the same thing first
 │   └── MergeConflict
+├── CommittedBefore             work of this name was committed, and is not done twice
 ├── ReservationError            (abstract) a distributed snapshot cannot be committed
 │   ├── ReservationExpired          its time ran out
 │   ├── ReservationConsumed         it was committed or cancelled before
@@ -218,6 +219,15 @@ class CommitConflict(ForklakeError):
 
 class MergeConflict(CommitConflict):
     """Two catalogs changed the same thing since they parted; nothing was written."""
+
+
+class CommittedBefore(ForklakeError):
+    """Work that is done once was committed before; nothing was written."""
+
+    def __init__(self, message: str, snapshot_id: int) -> None:
+        """Keep the snapshot that it became."""
+        super().__init__(message)
+        self.snapshot_id = snapshot_id
 
 
 class ReservationError(ForklakeError):

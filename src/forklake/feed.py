@@ -15,7 +15,7 @@ from forklake.forms import Forms
 from forklake.model.columns import Columns
 from forklake.model.ids import SnapshotId
 from forklake.model.predicate import Predicate
-from forklake.scan.changes import ChangePlan, plan_changes
+from forklake.scan.changes import ChangePlan, plan_changes, plan_places
 from forklake.scan.plan import Source
 from forklake.workbench import Workbench
 
@@ -72,7 +72,8 @@ class ChangeFeed(Forms):
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The changes batch by batch."""
         engine = self._workbench.engine
-        found = feed_query(engine, self._source, self.plan(), self._predicate)
+        plan = self.plan()
+        found = feed_query(engine, plan, plan_places(self._source, plan.deleted), self._predicate)
         with naming(self._predicate):
             for batch in engine.stream(found.sql, found.tables):
                 yield batch.cast(self.schema)

@@ -18,6 +18,7 @@ from forklake.errors import InvalidArgument
 from forklake.forms import Forms
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
+from forklake.model.ids import SnapshotId
 from forklake.model.predicate import Predicate
 from forklake.scan.plan import ScanPlan, Source, plan_scan
 from forklake.workbench import Workbench
@@ -43,6 +44,11 @@ class Scan(Forms):
     def plan(self) -> ScanPlan:
         """The files that have to be read, and those that need not."""
         return plan_scan(self._source, self._predicate)
+
+    @property
+    def at(self) -> SnapshotId:
+        """The snapshot that is read."""
+        return self._source.reader.at
 
     @property
     def selection(self) -> Selection:

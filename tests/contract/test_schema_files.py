@@ -425,7 +425,7 @@ def test_every_versioned_entity_has_a_view_that_shows_each_column_and_where_it_c
 ) -> None:
     structure = structures[dialect]
     kept_by_the_lake = {"catalog", "catalog_head", "catalog_lineage", "catalog_merge", "inherited_end"}
-    kept_by_the_lake |= {"snapshot_reservation", "files_scheduled_for_deletion"}
+    kept_by_the_lake |= {"snapshot_reservation", "commit_once", "files_scheduled_for_deletion"}
     for table, columns in structure.tables.items():
         entity = table.removeprefix("ducklake_")
         if table in GLOBAL_TABLES or entity in kept_by_the_lake:

@@ -27,9 +27,9 @@ def examples(page: Path):
                 stories.append([])
             stories[-1].append((code, output))
     for number, story in enumerate(stories):
-        # One Spark is enough for all tests.
-        marks = [pytest.mark.xdist_group("spark")] if page.name == "spark.md" else []
-        yield pytest.param(story, id=f"{page.name}-{number}", marks=marks)
+        # By this name all that needs Spark runs in one process.
+        spark = "-spark" if any("forklake.spark" in code for code, _ in story) else ""
+        yield pytest.param(story, id=f"{page.name}-{number}{spark}")
 
 
 EXAMPLES = [example for page in PAGES for example in examples(page)]

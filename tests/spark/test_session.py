@@ -118,7 +118,7 @@ def test_spark_connect_reads_and_writes(tmp_path: Path) -> None:
     """In a process of its own: one that has a classic session cannot have another kind."""
     text = f"""
         import forklake, sys
-        from forklake.spark import SparkCatalog, session
+        from forklake.spark import ForklakeDataSource, SparkCatalog, session
         from forklake.spark.java import java_home
         import os
         os.environ["JAVA_HOME"] = str(java_home(os.environ))
@@ -149,12 +149,17 @@ def test_spark_connect_reads_and_writes(tmp_path: Path) -> None:
             print(seen.merge(spark.range(104, 107), "t", "id"), seen.compact("t").files_out)
             print(sorted(row.change_type for row in seen.changes("t", start).collect())[::6])
             print(sorted(row["id"] for row in table.scan("id >= 100").to_pylist()))
+            spark.dataSource.register(ForklakeDataSource)
+            named = {{"lake": lake.url, "catalog": "c", "table": "t"}}
+            spark.range(3).write.format("forklake").options(**named).mode("append").save()
+            print(spark.read.format("forklake").options(**named).load().where("id < 3").count())
     """
     lines = program(tmp_path, text, **os.environ).splitlines()
-    assert lines[-8:-4] == ["(2, 2, 2) 8", "5", "5", "20"]
-    assert lines[-4:] == [
+    assert lines[-9:-5] == ["(2, 2, 2) 8", "5", "5", "20"]
+    assert lines[-5:] == [
         "5 5",
         "RowsMerged(updated=2, deleted=0, inserted=1) 1",
         "['delete', 'update_postimage', 'update_postimage', 'update_preimage']",
         "[101, 102, 103, 104, 105, 106]",
+        "6",
     ]

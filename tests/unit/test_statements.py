@@ -38,6 +38,7 @@ LAKE_TABLES = {
     "ducklake_catalog_lineage",
     "ducklake_catalog_merge",
     "ducklake_snapshot_reservation",
+    "ducklake_commit_once",
     "ducklake_files_scheduled_for_deletion",
     "ducklake_counter",
 }

@@ -15,8 +15,8 @@ from forklake.model.columns import Columns
 from forklake.model.ids import DataFileId
 from forklake.model.names import quoted
 from forklake.model.predicate import Predicate
-from forklake.scan.changes import ChangePlan, Gone, plan_places
-from forklake.scan.plan import ScanPlan, Source
+from forklake.scan.changes import ChangePlan, Gone
+from forklake.scan.plan import ScanPlan
 
 KIND, SNAPSHOT_COLUMN, ROW_COLUMN = "change_type", "snapshot_id", "row_id"
 _KIND, _CHANGE = "forklake_kind", "forklake_change"
@@ -33,9 +33,9 @@ def feed_schema(columns: Columns) -> pa.Schema:
     return pa.schema(fields)
 
 
-def feed_query(engine: Engine, source: Source, plan: ChangePlan, predicate: Predicate | None) -> Relation:
-    """The query of a change feed, in the order in which things happened."""
-    columns = source.table.columns
+def feed_query(engine: Engine, plan: ChangePlan, lost: ScanPlan, predicate: Predicate | None) -> Relation:
+    """The query of a change feed, in the order in which things happened; `lost` are files that lost rows."""
+    columns = plan.inserted.table.columns
     tables: dict[str, pa.Table] = {}
     names = ", ".join(quoted(column.name) for column in columns)
     parts: list[str] = []
@@ -45,7 +45,7 @@ def feed_query(engine: Engine, source: Source, plan: ChangePlan, predicate: Pred
         tables |= found.tables
         parts.append(f"SELECT '{kind}' AS {_KIND}, {SNAPSHOT}, {ROW_ID}, {names} FROM ({found.sql})")
     if plan.deleted:
-        parts.append(_deleted(engine, plan_places(source, plan.deleted), plan.deleted, columns, tables))
+        parts.append(_deleted(engine, lost, plan.deleted, columns, tables))
     shown_columns = [f"{shown(quoted(c.name), c.data_type)} AS {quoted(c.name)}" for c in columns]
     # A row that went and came back in one commit, with the same id, was updated.
     kinds = (

@@ -1,4 +1,7 @@
-"""forklake on Spark: `session()` and `SparkCatalog`. Needs `pip install 'forklake[spark]'`."""
+"""forklake on Spark: `session()`, `SparkCatalog`, and the format "forklake".
+
+Needs `pip install 'forklake[spark]'`.
+"""
 
 from importlib.util import find_spec
 
@@ -9,5 +12,6 @@ if find_spec("pyspark") is None:
 
 from forklake.spark.catalog import SparkCatalog
 from forklake.spark.session import session
+from forklake.spark.source import ForklakeDataSource
 
-__all__ = ["SparkCatalog", "session"]
+__all__ = ["ForklakeDataSource", "SparkCatalog", "session"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.address import S3Options
 from forklake.data.storage import Storage
+from forklake.engine.condition import naming
 from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
+from forklake.engine.select import ALIAS, where
 from forklake.engine.text import shown, shown_as
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
@@ -44,11 +46,11 @@ _OTHERS: dict[str, DataType] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """Some files of a plan, with all that it takes to read them elsewhere."""
 
     data_path: str
-    options: S3Options
+    options: S3Options = field(repr=False)
     plan: ScanPlan
     columns: Columns
     nanos: tuple[ColumnId, ...]
@@ -70,7 +72,7 @@ def through_workers(
     """The rows of files as a frame of this schema: columns, nanoseconds, and what else was asked for."""
     pieces = [
         pickle.dumps(
-            _Piece(
+            Piece(
                 storage.data_path,
                 storage.s3.options,
                 replace(plan, files=tuple(part), rows=(), predicate=None, find_pruned=tuple),
@@ -88,7 +90,7 @@ def through_workers(
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for piece in batch.column("piece"):
-                yield from _rows(pickle.loads(piece.as_py()), wanted)  # noqa: S301
+                yield from read_piece(pickle.loads(piece.as_py()), wanted)  # noqa: S301
 
     return given.repartition(len(pieces), "piece").mapInArrow(read, schema)
 
@@ -99,24 +101,34 @@ def _parts(files: Sequence[ScanFile]) -> Iterator[Sequence[ScanFile]]:
         yield files[start : start + size]
 
 
-def _rows(piece: _Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_piece(piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece that meet the condition of its plan."""
     engine = engine_of(piece.data_path, piece.options)
-    found = relation(piece.plan, engine.storage, Wanted(piece.columns, piece.row_id, place=piece.place))
-    selected = [_shown(column) for column in piece.columns]
+    plan = piece.plan
+    needed = frozenset[str]() if plan.predicate is None else plan.predicate.columns
     names = {column.id: column.name for column in piece.columns}
+    others = [column for column in plan.table.columns if column.name in needed and column.id not in names]
+    found = relation(plan, engine.storage, Wanted((*piece.columns, *others), piece.row_id, place=piece.place))
+    selected = [_shown(column) for column in piece.columns]
     selected += [f"epoch_ns({quoted(names[column])})" for column in piece.nanos]
     selected += [ROW_ID] if piece.row_id else []
     if piece.place:
         numbers = ", ".join(str(place.file.id) for place in found.places)
         selected += [f"CAST(([{numbers}])[{PLACE} + 1] AS BIGINT)", POSITION]
     listed = ", ".join(f"{value} AS v{at}" for at, value in enumerate(selected))
-    for batch in engine.stream(f"SELECT {listed} FROM ({found.sql})", found.tables, piece.plan):  # noqa: S608
-        yield batch.rename_columns(schema.names).cast(schema)
+    sql = f"SELECT {listed} FROM ({found.sql}) AS {ALIAS}{where(plan)}"  # noqa: S608
+    with naming(plan.predicate):
+        for batch in engine.stream(sql, found.tables, plan):
+            yield batch.rename_columns(schema.names).cast(schema)
 
 
 def _shown(column: Column) -> str:
-    type = column.data_type
-    return f"CAST({shown(quoted(column.name), type)} AS {to_sql(_plain(shown_as(type)))})"
+    return f"CAST({shown(quoted(column.name), column.data_type)} AS {plain_type(column)})"
+
+
+def plain_type(column: Column) -> str:
+    """The type that DuckDB gives to Spark."""
+    return to_sql(_plain(shown_as(column.data_type)))
 
 
 def _plain(type: DataType) -> DataType:

@@ -68,6 +68,11 @@ TABLES: dict[str, dict[str, Kind]] = {
         "row_begin": "int",
         "end_snapshot": "int",
     },
+    "ducklake_commit_once": {
+        "catalog_id": "int",
+        "work": "text",
+        "snapshot_id": "int",
+    },
     "ducklake_snapshot_reservation": {
         "catalog_id": "int",
         "reservation_id": "uuid",

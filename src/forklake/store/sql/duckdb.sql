@@ -115,6 +115,14 @@ CREATE TABLE ducklake_catalog_merge (
     PRIMARY KEY (catalog_id, merge_snapshot)
 );
 
+-- Work that was committed under a name, so that doing it again adds nothing; forks inherit what was done before.
+CREATE TABLE ducklake_commit_once (
+    catalog_id BIGINT NOT NULL,
+    work VARCHAR NOT NULL,
+    snapshot_id BIGINT NOT NULL,
+    PRIMARY KEY (catalog_id, work)
+);
+
 -- Snapshots that many hosts are writing together. state: open, committed, cancelled, expired. manifest_digest tells
 -- what was committed; from swept_at on, no file is left that nobody refers to.
 CREATE TABLE ducklake_snapshot_reservation (

@@ -158,6 +158,16 @@ SELECT snapshot_id, footprint
  WHERE catalog_id = $catalog AND snapshot_id > $base
  ORDER BY snapshot_id;
 
+-- name: committed_once
+-- The snapshot of a catalog, or of an ancestor before it was forked, that some work became.
+SELECT o.snapshot_id
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_commit_once o ON o.catalog_id = l.source_catalog_id AND o.work = $work
+ WHERE l.catalog_id = $catalog
+   AND (o.catalog_id = $catalog OR o.snapshot_id <= COALESCE(l.copied_snapshot, l.max_snapshot))
+ ORDER BY o.snapshot_id
+ LIMIT 1;
+
 -- name: reservation
 -- A snapshot that many hosts write together.
 SELECT snapshot_id, parent_snapshot_id, commit_uuid, state, expires_at, committed_snapshot_id, manifest_digest

@@ -1,0 +1,57 @@
+"""Commits under a name: whoever comes with it again adds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forklake.commit.publish import Claim
+from forklake.errors import CommittedBefore, InvalidArgument
+from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.names import check_text
+from forklake.model.snapshots import Author
+from forklake.store.backend import Allocation, Database, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """The name of a commit, taken in the same database transaction."""
+
+    catalog: CatalogId
+    work: str
+    author: Author
+    other: Claim | None = None
+    """What has to be taken hold of besides."""
+
+    def take(self, session: Session, at: SnapshotId, numbers: Allocation) -> tuple[Allocation, Author]:
+        """Take the name, or raise `CommittedBefore`. The catalog's head is locked, so nobody is beside us."""
+        done = committed_as(session, self.catalog, self.work)
+        if done is not None:
+            raise CommittedBefore(f'"{self.work}" was committed before, as snapshot {done}', done)
+        said = self.author
+        if self.other is not None:
+            numbers, said = self.other.take(session, at, numbers)
+        session.insert(
+            "ducklake_commit_once",
+            ("catalog_id", "work", "snapshot_id"),
+            [(self.catalog, self.work, numbers.snapshot_id)],
+        )
+        return numbers, said
+
+    def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
+        """Whether this was committed as a snapshot whose number was drawn for it."""
+        return committed_as(reader, self.catalog, self.work) == snapshot
+
+
+def committed_as(reader: Database | Session, catalog: CatalogId, work: str) -> SnapshotId | None:
+    """The snapshot that some work became, here or before the catalog was forked."""
+    found = reader.rows("committed_once", catalog=catalog, work=work)
+    return SnapshotId(found[0][0]) if found else None
+
+
+def check_work(work: str | None) -> str | None:
+    """Refuse what is no name of work."""
+    if work is None:
+        return None
+    if not check_text(work, "name of work that is done once"):
+        raise InvalidArgument("work that is done once needs a name, such as the load of a day")
+    return work

@@ -1,0 +1,80 @@
+"""What tasks tell of what they have written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from forklake.catalog import Catalog
+from forklake.data.fit import match_names
+from forklake.distributed import DistributedSnapshot, base_files, write_part
+from forklake.errors import InvalidArgument, InvalidData
+from forklake.model.columns import Columns
+from forklake.model.manifest import Manifest
+from forklake.spark.source.options import SourceOptions
+
+LIFETIME = timedelta(days=1)
+"""How long tasks may write before nobody can commit it any more."""
+_QUERY = "sql.streaming.queryId"
+_OVERWRITE = "overwrite"
+_READING = ("at", "columns", "where", "starting_snapshot", "max_files", "max_rows", "max_bytes")
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """What one task has written, for which snapshot, and in which query if it is a stream."""
+
+    snapshot: str
+    manifest: str
+    query: str | None
+
+
+def begin(catalog: Catalog, options: SourceOptions, schema: StructType) -> DistributedSnapshot:
+    """Reserve a snapshot for rows that fit, as far as their names tell."""
+    for name in _READING:
+        if getattr(options, name) is not None:
+            raise InvalidArgument(f'the option "{name}" is for reading: leave it out')
+    check_fit(schema, catalog.table(options.table).columns)
+    return catalog.begin_distributed([options.table], ttl=LIFETIME)
+
+
+def check_fit(schema: StructType, columns: Columns) -> None:
+    """Refuse what no task could write; values are looked at when they come."""
+    given = match_names(schema.names, columns)
+    for column in columns:
+        if column.name not in given and column.default is None and not column.nullable:
+            raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
+
+
+def write_task(ds: DistributedSnapshot, options: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
+    """Write the rows of a task as a part that is named after it: tried again, it adds nothing."""
+    context = TaskContext.get()
+    part = 0 if context is None else context.partitionId()
+    query = None if context is None else context.getLocalProperty(_QUERY)
+    manifest = write_part(ds, options.table, batches, part=part, storage_options=options.storage)
+    return Written(ds.to_json(), manifest.to_json(), query)
+
+
+def manifests(
+    catalog: Catalog,
+    ds: DistributedSnapshot,
+    options: SourceOptions,
+    messages: Iterable[Written],
+    *,
+    overwrite: bool,
+) -> list[Manifest]:
+    """All parts of a snapshot, with one that removes what was there."""
+    found = [Manifest.from_json(message.manifest) for message in messages]
+    if overwrite:
+        plan = catalog.at(ds.parent_snapshot_id).table(options.table).scan().plan()
+        there = [base.id for base in base_files(plan)]
+        found.append(
+            write_part(ds, options.table, remove=there, part=_OVERWRITE, storage_options=options.storage)
+        )
+    return found

@@ -1,0 +1,70 @@
+"""What Spark asks for by the name of the format; everything else is made here when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from forklake.errors import InvalidArgument
+from forklake.spark.source.batch_read import BatchReader
+from forklake.spark.source.batch_write import BatchWriter
+from forklake.spark.source.options import SourceOptions
+from forklake.spark.source.shape import Shape, shape_of
+from forklake.spark.source.stream_read import StreamReader
+from forklake.spark.source.stream_write import StreamWriter
+
+
+class ForklakeDataSource(DataSource):
+    """`spark.read.format("forklake")`, and the same for `write`, `readStream` and `writeStream`.
+
+    `forklake.spark.session()` registers it; `spark.dataSource.register(ForklakeDataSource)` does on others.
+    """
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        """Check the options; nothing is opened yet."""
+        super().__init__(options)
+        self._given = SourceOptions.parse(options)
+        self._shape: Shape | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        """The format."""
+        return "forklake"
+
+    def schema(self) -> StructType:
+        """The columns of the table, or those that were chosen.
+
+        A frame shows the table as it is now: Spark keeps this object, and with it the snapshot.
+        """
+        self._shape = shape_of(self._given)
+        return self._shape.schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What reads rows."""
+        if self._given.changes != "fail" or self._given.starting_snapshot is not None:
+            raise InvalidArgument("changes and startingSnapshot are options of a stream: use readStream")
+        return BatchReader(self._given, self._found(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """What writes a frame."""
+        return BatchWriter(self._given, schema, overwrite)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """What reads a stream."""
+        return StreamReader(self._given, self._found(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """What writes a stream."""
+        return StreamWriter(self._given, schema, overwrite)
+
+    def _found(self, schema: StructType) -> Shape:
+        shape = self._shape or shape_of(self._given)
+        return shape.cut(schema)
