@@ -110,6 +110,17 @@ def test_names_that_changed_hands_do_not_mislead_parquet(
     assert on_spark.read("t").where("old = 7").count() == 100
 
 
+def test_names_that_only_a_file_knows_do_not_mislead_parquet(
+    on_spark: SparkCatalog, catalog: forklake.Catalog
+) -> None:
+    with catalog.transaction() as changes:
+        mine = changes.create_table("t", "a BIGINT")
+        mine.append(pa.table({"a": range(100)}))
+        mine.rename_column("a", "b")
+    catalog.table("t").add_column("a", "BIGINT", default=1000)
+    assert on_spark.read("t").where("a = 1000 AND b >= 50").count() == 50
+
+
 def test_nan_is_found_though_bounds_do_not_tell_of_it(
     on_spark: SparkCatalog, catalog: forklake.Catalog
 ) -> None:

@@ -161,7 +161,7 @@ def test_frames_of_batches_are_appended_once(
 
     def each(frame: DataFrame, batch: int) -> None:
         with catalog.transaction(once=f"my stream/{batch}") as tx:
-            SparkCatalog(spark, tx).append("sink", frame)
+            SparkCatalog(spark, tx).append(frame, "sink")
         tries.append(batch)
         if len(tries) == 1:
             raise RuntimeError("after the commit")

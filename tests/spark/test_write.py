@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -11,8 +18,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import forklake
+from forklake.data.schema import arrow_schema
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.spark import SparkCatalog
+from forklake.spark.types import shown_schema
 from tests.spark.compare import same_rows
 
 PLAIN = """id BIGINT NOT NULL, v DOUBLE, s STRUCT(x INTEGER, y VARCHAR), ts TIMESTAMP, tz TIMESTAMPTZ,
@@ -169,3 +178,63 @@ def test_a_bucket_is_written_without_hadoop_aws(spark: SparkSession, s3_url: str
         seen = SparkCatalog(spark, lake.catalog("c"))
         assert seen.append(spark.range(20), "t") == 20
         assert same_rows(seen, table, "id > 3") == 16
+
+
+def test_partitions_and_sort_orders_are_kept_by_sparks_own_writer(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Twice the same rows, once by the local engine: files have the same partitions, and the same rows."""
+    layout: dict[str, Any] = {
+        "partition_by": ["p", "year(ts)", "hour(tz)", "d", "b", "month(day)", "f", "ti"],
+        "sorted_by": ["n DESC"],
+    }
+    text = """n BIGINT, p VARCHAR, ts TIMESTAMP, tz TIMESTAMPTZ, d DECIMAL(9, 2), b BLOB, day DATE, f DOUBLE,
+              ti TIME, ok BOOLEAN"""
+    here = catalog.create_table("here", text, **layout)
+    there = on_spark.create_table("there", text, **layout)
+    odd = ["eu", "EU", "", None, "ä/ö", "x" * 300, "x" * 299 + "y", "__HIVE_DEFAULT_PARTITION__", "a=b", "."]
+    moment = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
+    rows = [
+        {
+            "n": number,
+            "p": odd[number % len(odd)],
+            "ts": None if number % 4 == 0 else datetime(1 + number % 3, 1, 1),
+            "tz": None if number % 6 == 0 else moment + timedelta(hours=number % 2),
+            "d": Decimal(number % 2) / 4,
+            "b": bytes([number % 2]) * 90,
+            "day": date(1999, 1 + number % 2, 1),
+            "f": [0.0, -0.0, float("nan"), None, 1.5][number % 5],
+            "ti": time(1, 2, 3, number % 2),
+            "ok": True,
+        }
+        for number in range(240)
+    ]
+    columns = here.columns
+    arrow = pa.Table.from_pylist(rows, schema=arrow_schema(columns))
+    here.append(arrow)
+    assert on_spark.append(spark.createDataFrame(arrow, shown_schema(columns)).repartition(3), "there") == 240
+    for number in range(240):
+        assert repr(there.scan(f"n = {number}").to_pylist()) == repr(here.scan(f"n = {number}").to_pylist())
+
+    def parts(table: forklake.Table) -> Counter[tuple[str | None, ...]]:
+        """How many rows are in each partition."""
+        with closing(sqlite3.connect(tmp_path / "lake.db")) as database:
+            listed = database.execute(
+                """SELECT f.data_file_id, f.record_count, p.partition_value
+                     FROM ducklake_data_file f JOIN ducklake_file_partition_value p USING (data_file_id)
+                    WHERE f.table_id = ? ORDER BY f.data_file_id, p.partition_key_index""",
+                (table.id,),
+            ).fetchall()
+        found: Counter[tuple[str | None, ...]] = Counter()
+        for (_, count), rows in groupby(listed, lambda row: row[:2]):
+            found[tuple(value for _, _, value in rows)] += count
+        return found
+
+    assert parts(there) == parts(here)
+    assert sum(parts(there).values()) == 240
+    for path in (tmp_path / "files").rglob("*.parquet"):
+        if "spark-" in str(path):
+            found = pq.read_table(path).column("n").to_pylist()
+            assert found == sorted(found, reverse=True)
+    assert same_rows(on_spark, there) == 240
+    assert same_rows(on_spark, there, "p = 'eu' AND n > 100") > 0

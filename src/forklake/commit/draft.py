@@ -66,7 +66,7 @@ class Draft(RowDraft):
         self._dropped_rows: dict[RowKey, Origin] = {}
         self._highest_column: dict[int, int] = {}
         self._gone_columns: dict[tuple[int, int], str] = {}
-        """The names of columns that were dropped."""
+        """The names of columns that were dropped, and those that only files know, under ids of their own."""
         self._base_macros: list[Macro] | None = None
 
     # ---- Reading ---
@@ -251,6 +251,9 @@ class Draft(RowDraft):
         self._check_layout(table, columns)
         self._check_written_names(table, columns)
         self._highest_column[table.id] = max(self.last_column_id(table), *kept)
+        for name in self._written_names_lost(table, columns):
+            self._highest_column[table.id] += 1
+            self._gone_columns[table.id, self._highest_column[table.id]] = name
         for column in table.walk():
             if column.id not in kept:
                 self._gone_columns[table.id, column.id] = column.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from forklake.commit.changes import Pair
@@ -135,20 +136,35 @@ class RowDraft:
 
     def _check_written_names(self, table: Table, columns: tuple[Column, ...]) -> None:
         """Inside structs, files are read by name: one with names that were never committed could not be."""
-        rows = self._rows.get(table.id)
-        if rows is None or not rows.added:
-            return
-        stored = set() if table.id < 0 else {entry.column_id for entry in self.state.column_history(table.id)}
         before = {
             column.id: column.name for top in table.columns for column in top.walk() if column is not top
         }
-        for top in columns:
-            for column in top.walk():
-                if before.get(column.id, column.name) != column.name and column.id not in stored:
-                    raise InvalidSchemaChange(
-                        f'"{before[column.id]}" is new and this transaction has written rows with it: '
-                        "commit before you rename it"
-                    )
+        for lost in self._renamed(table, before, columns):
+            raise InvalidSchemaChange(
+                f'"{lost}" is new and this transaction has written rows with it: commit before you rename it'
+            )
+
+    def _written_names_lost(self, table: Table, columns: tuple[Column, ...]) -> list[str]:
+        """Names of columns that files of this draft have, and that would never be known to anybody else.
+
+        Columns are found by id, but an engine may give filters to a file by name: a later column of such a
+        name must not be taken for this one.
+        """
+        return list(self._renamed(table, {column.id: column.name for column in table.columns}, columns))
+
+    def _renamed(
+        self, table: Table, before: Mapping[ColumnId, str], columns: tuple[Column, ...]
+    ) -> Iterator[str]:
+        """Names that were never committed, of columns that this draft has written rows with."""
+        rows = self._rows.get(table.id)
+        if rows is None or not rows.added:
+            return
+        history = [] if table.id < 0 else self.state.column_history(table.id)
+        stored = {(entry.column_id, entry.name) for entry in history}
+        for column in (column for top in columns for column in top.walk()):
+            name = before.get(column.id, column.name)
+            if name != column.name and (column.id, name) not in stored:
+                yield name
 
     def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool, frozenset[ColumnId]]:
         """When columns first appeared, whether fields of structs had other names, and which had none."""

@@ -9,7 +9,7 @@ SPARK_FOLDER = "spark-"
 
 _OURS = re.compile(
     r"(?:.*/)?(?:(?:delete-)?[0-9a-f-]{32,36}(?:-\w+)*-\d+"
-    rf"|{SPARK_FOLDER}[0-9a-f]{{12,32}}/part-\d+-[0-9a-f-]{{36}}[^/]*)\.parquet"
+    rf"|{SPARK_FOLDER}[0-9a-f]{{12,32}}/(?:\w+=[^/]*/)*part-\d+-[0-9a-f-]{{36}}[^/]*)\.parquet"
 )
 
 

@@ -1,8 +1,8 @@
 """Frames of Spark as files of a table, described by their footers and ready to be committed.
 
 Spark's own writer is used where it writes what our files hold. It has no place for the ids of what is inside
-of lists and maps, does not know unsigned integers or UUIDs, and tells nothing of partitions: the rest goes
-through Python workers, which write as the local engine does.
+of lists and maps, does not know unsigned integers or UUIDs, and cannot count buckets: the rest goes through
+Python workers, which write as the local engine does.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from forklake.model.manifest import Manifest
 from forklake.model.types import Decimal, Scalar
 from forklake.spark import paths
 from forklake.spark.jobs import each, failures, task_number, through
+from forklake.spark.partitions import keys_of, values_in
 from forklake.spark.publish import Done, Writing
 from forklake.spark.session import has_hadoop_aws
 from forklake.spark.types import initial, name, numbered, read_type, takes, text
@@ -59,12 +60,13 @@ def write_frame(frame: DataFrame, writing: Writing) -> list[Done]:
     for column in columns:
         if column.name not in given and column.default is None and not column.nullable:
             raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
+    keys = keys_of(writing.target.partitioning, columns)
     native = (
-        writing.target.partitioning is None
-        and (writing.workbench.storage.is_local or has_hadoop_aws(frame.sparkSession))
+        keys is not None
         and all(_is_native(column, given.get(column.name)) for column in columns)
+        and (writing.workbench.storage.is_local or has_hadoop_aws(frame.sparkSession))
     )
-    return _natively(frame, writing, given) if native else _in_workers(frame, writing)
+    return _natively(frame, writing, given, keys) if native else _in_workers(frame, writing)
 
 
 # ---- By Spark itself ---
@@ -89,7 +91,9 @@ def _is_written(column: Column) -> bool:
             return column.type == "struct" and all(_is_written(child) for child in column.children)
 
 
-def _natively(frame: DataFrame, writing: Writing, given: Mapping[str, T.StructField]) -> list[Done]:
+def _natively(
+    frame: DataFrame, writing: Writing, given: Mapping[str, T.StructField], keys: Mapping[str, str]
+) -> list[Done]:
     target, storage = writing.target, writing.workbench.storage
     fitted = frame.select(
         *(
@@ -98,8 +102,13 @@ def _natively(frame: DataFrame, writing: Writing, given: Mapping[str, T.StructFi
             for c in target.columns
         )
     )
+    if keys:
+        fitted = fitted.selectExpr("*", *(f"{value} AS {key}" for key, value in keys.items()))
+        # Few files for each partition, and yet no task that has a large one all alone.
+        fitted = fitted.hint("rebalance", *keys)
     if target.sort:
-        fitted = fitted.sortWithinPartitions(*(_sorted_by(key) for key in target.sort))
+        order = (*(F.col(key) for key in keys), *(_sorted_by(key) for key in target.sort))
+        fitted = fitted.sortWithinPartitions(*order)
     folder = output_folder(writing.ds, writing.name, SPARK_FOLDER.removesuffix("-"))
     codec = target.options.parquet_compression
     options: dict[str, str | int] = {
@@ -108,7 +117,7 @@ def _natively(frame: DataFrame, writing: Writing, given: Mapping[str, T.StructFi
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
     with _set(frame.sparkSession, _SETTINGS), failures("write the rows"):
-        fitted.write.options(**options).parquet(paths.located(folder))
+        fitted.write.options(**options).partitionBy(*keys).parquet(paths.located(folder))
     return _described(frame.sparkSession, writing, storage, folder)
 
 
@@ -152,9 +161,20 @@ class _Files:
     def described(self) -> str:
         """What their footers say. They are there to stay from now on."""
         table = self.ds.tables[0]
-        storage_of(self.ds.data_path, self.options).sync(self.addresses, relative=False)
+        storage = storage_of(self.ds.data_path, self.options)
+        storage.sync(self.addresses, relative=False)
+        values = None
+        if table.partitioning is not None:
+            values = {
+                path: values_in(storage, path, table.partitioning, table.columns) for path in self.addresses
+            }
         found = describe_files(
-            self.ds, table.full_name, self.addresses, part=self.part, storage_options=self.options
+            self.ds,
+            table.full_name,
+            self.addresses,
+            part=self.part,
+            partition_values=values,
+            storage_options=self.options,
         )
         required = {column.id: column.name for column in table.columns if not column.nullable}
         for file in found.files:

@@ -50,3 +50,28 @@ def test_a_column_that_came_and_went_leaves_its_name_and_its_id_behind(
     table.add_column("gone", "INT")
     assert table.scan("gone IS NULL").count() == MANY
     assert table.scan("gone = 1").count() == 0
+
+
+def test_a_name_that_only_files_know_is_remembered(
+    catalog: forklake.Catalog, table: forklake.Table, raw: Any
+) -> None:
+    """Also one between two others, of a column that was there before."""
+    with catalog.transaction() as changes:
+        mine = changes.table("t")
+        mine.add_column("fresh", "INT")
+        mine.rename_column("id", "middle")
+        mine.append(pa.table({"middle": range(MANY), "fresh": [1] * MANY}))
+        mine.rename_column("fresh", "other")
+        mine.rename_column("middle", "number")
+        with pytest.raises(InvalidSchemaChange, match="commit before you rename"):
+            mine.add_column("s.y", "INT")
+            mine.rename_column("s.x", "middle")
+            mine.append([{"s": {"middle": 1}}])
+            mine.rename_column("s.middle", "z")
+    known = raw("SELECT column_name FROM ducklake_column WHERE end_snapshot = begin_snapshot ORDER BY 1")
+    assert known == [("fresh",), ("middle",)]
+    table.add_column("fresh", "INT")
+    table.add_column("middle", "INT", default=5)
+    assert {column.name: column.id for column in table.columns}["middle"] > 6
+    assert table.scan("fresh IS NULL AND middle = 5").count() == MANY + 1
+    assert table.scan("other = 1 AND number < 10").count() == 10

@@ -1,0 +1,83 @@
+"""Partitions of tables as Spark's own writer lays them down: a folder for each, and the values of its files.
+
+What Spark splits rows by only has to tell apart what we tell apart. The values themselves are computed from a
+row of each file, as they are wherever we write.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow.parquet as pq
+
+from forklake.data.schema import arrow_schema
+from forklake.data.storage import Storage
+from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.layout import Partitioning
+from forklake.model.transforms import encoded, transform_of
+from forklake.spark.types import name
+
+_KEY = "forklake_p"
+_DAY, _HOUR = 86_400_000_000, 3_600_000_000
+
+
+def keys_of(partitioning: Partitioning | None, columns: Columns) -> dict[str, str] | None:
+    """What Spark is to split rows by, under names of its own; None if its SQL cannot say it."""
+    if partitioning is None:
+        return {}
+    if any(re.fullmatch(rf"{_KEY}\d+", column.name, re.IGNORECASE) for column in columns):
+        return None
+    known = {column.id: column for column in columns}
+    keys: dict[str, str] = {}
+    for at, field in enumerate(partitioning.fields):
+        transform, _ = transform_of(field)
+        if transform == "bucket":
+            return None
+        keys[f"{_KEY}{at}"] = _folder(_part(known[field.column_id], transform))
+    return keys
+
+
+def _part(column: Column, transform: str) -> str:
+    value = name(column.name)
+    if transform == "identity":
+        return f"hex({value})" if column.type == "blob" else f"CAST({value} AS STRING)"
+    if column.type == "timestamptz":
+        # Spark would count years and hours in the zone of the session.
+        since = f"unix_micros({value})"
+        day = f"date_from_unix_date(CAST(({since} - pmod({since}, {_DAY}L)) DIV {_DAY}L AS INT))"
+        found = f"pmod({since}, {_DAY}L) DIV {_HOUR}L" if transform == "hour" else f"{transform}({day})"
+    else:
+        found = f"{transform}({value})"
+    return f"CAST({found} AS STRING)"
+
+
+def _folder(text: str) -> str:
+    """The name of a folder: the text itself where every file system takes it and tells it from others.
+
+    To some of them upper and lower case are the same, and to Spark an empty text is NULL.
+    """
+    plain = f"{text} RLIKE '^[a-z0-9_.-]{{0,80}}$'"
+    return (
+        f"if({text} IS NULL, 'null', if({plain}, concat('is-', {text}), concat('sha-', sha2({text}, 256))))"
+    )
+
+
+def values_in(
+    storage: Storage, path: str, partitioning: Partitioning, columns: Columns
+) -> tuple[str | None, ...]:
+    """The partition values of a file that Spark wrote, from its first row."""
+    schema = arrow_schema(columns)
+    with storage.open_input(path, relative=False) as stream:
+        # Only the pages that hold that row are read.
+        file = pq.ParquetFile(stream, buffer_size=2**16, pre_buffer=False)
+        places = {column.id: at for at, column in enumerate(columns)}
+        wanted = [places[field.column_id] for field in partitioning.fields]
+        names = list(dict.fromkeys(columns[at].name for at in wanted))
+        row = next(file.iter_batches(batch_size=1, row_groups=[0], columns=names))
+    values: list[str | None] = []
+    for field, at in zip(partitioning.fields, wanted, strict=True):
+        array = row.column(columns[at].name).cast(schema.field(at).type)
+        codes = encoded(array, field, columns[at].data_type)
+        values.append(codes.dictionary[codes.indices[0].as_py()].as_py())
+    return tuple(values)
