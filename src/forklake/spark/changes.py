@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +17,8 @@ from forklake.model.types import DataType, List, Map, Struct
 from forklake.scan.changes import Gone, plan_places
 from forklake.scan.plan import ScanPlan
 from forklake.spark.condition import condition
-from forklake.spark.read import DATA_FILE, INDEX, ROW_ID, read_places
+from forklake.spark.holes import INDEX
+from forklake.spark.read import DATA_FILE, ROW_ID, read_places
 from forklake.spark.types import name, text
 from forklake.workbench import Workbench
 
@@ -75,11 +77,14 @@ def _rows(
 ) -> DataFrame:
     """Single rows that went."""
     events = list(gone)
+    ends = accumulate((len(event.positions) for event in events), initial=0)
+    flat = pa.concat_arrays([event.positions for event in events])
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
     table = pa.table(
         {
             DATA_FILE: pa.array([event.place.file.id for event in events], pa.int64()),
             _SNAPSHOT: pa.array([event.snapshot for event in events], pa.int64()),
-            "positions": pa.array([event.positions.to_pylist() for event in events], pa.list_(pa.int64())),
+            "positions": lists,
         }
     )
     schema = f"{DATA_FILE} BIGINT, {_SNAPSHOT} BIGINT, positions ARRAY<BIGINT>"

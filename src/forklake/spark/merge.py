@@ -29,9 +29,10 @@ from forklake.model.types import Scalar
 from forklake.scan.plan import ScanFile, ScanPlan, ScanRows, plan_scan
 from forklake.spark.dml import only
 from forklake.spark.hands import Hands
+from forklake.spark.holes import INDEX
 from forklake.spark.jobs import task_number, through
 from forklake.spark.publish import Done, Writing
-from forklake.spark.read import DATA_FILE, INDEX, read_places
+from forklake.spark.read import DATA_FILE, read_places
 from forklake.spark.types import ddl, given_schema, shown_type, takes, to_arrow
 
 _SPREAD = 64

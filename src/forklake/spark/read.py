@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -12,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from forklake.data.deletes import positions_of
 from forklake.data.hive import hive_values, value_of
 from forklake.data.schema import ROW_ID_NAME, file_type
 from forklake.data.storage import Storage
@@ -20,13 +18,14 @@ from forklake.engine.select import Selection
 from forklake.errors import FileMissing
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
-from forklake.model.ids import POSITION_COLUMN, ROW_ID_COLUMN, ColumnId
+from forklake.model.ids import ROW_ID_COLUMN, ColumnId
 from forklake.model.tree import columns_of
 from forklake.scan.gather import AMONG, WITHIN, gather
 from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
 from forklake.spark import paths
 from forklake.spark.condition import condition
 from forklake.spark.groups import Group, Grouped, grouped, holed
+from forklake.spark.holes import INDEX, PATH, READ_OPTIONS, SIZE, same, without_lost
 from forklake.spark.session import has_hadoop_aws
 from forklake.spark.types import (
     FIELD_ID,
@@ -46,19 +45,8 @@ from forklake.workbench import Workbench
 
 ROW_ID = "row_id"
 _EMBEDDED = "embedded"
-DATA_FILE, INDEX = "data_file", "index"
-"""Where a row is: the id of its file, and its position there."""
-_PATH = "path"
-_OPTIONS = {
-    # Folders such as region=eu/ say nothing that the plan does not know better.
-    "recursiveFileLookup": "true",
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-}
-_FEW_DELETE_FILES, _FEW_DELETES = 32, 1_000_000
-"""Up to so many, delete files are read here: a job of Spark would take longer."""
-_MOST_BROADCAST = 50_000_000
-"""Up to how many deleted rows every executor gets a copy."""
+DATA_FILE = "data_file"
+"""Where a row is: the id of its file, and `INDEX`, its position there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,25 +172,21 @@ def _native(
     facts = _facts(storage, group, files, wanted)
     alone = len(files) == 1 and not group.in_path
     needs_place = lost or facts is not None
-    place = [f"_metadata.file_path AS {_PATH}", f"_metadata.row_index AS {INDEX}"] if needs_place else []
+    place = [f"_metadata.file_path AS {PATH}", f"_metadata.row_index AS {INDEX}"] if needs_place else []
+    place += [f"_metadata.file_size AS {SIZE}"] if lost else []
     # From here on all names are ours, whatever the columns are called.
     read = [f"{name(group.names[column.id])} AS {_r(column)}" for column in _inside(group)]
     read += [f"{name(ROW_ID_NAME)} AS {_EMBEDDED}"] if _has_ids(group, wanted) else []
     frame = frame.selectExpr(*read, *place) if read or place else frame
     if lost:
-        gone = sum(file.file.record_count - file.live_rows for file in files)
-        deleted = _deleted(spark, storage, files)
-        deleted = F.broadcast(deleted) if gone <= _MOST_BROADCAST else deleted
-        frame = _without(frame, deleted, crowded=gone > max(file.file.record_count for file in files))
+        frame = without_lost(spark, storage, frame, files)
     start, number = "start", DATA_FILE
     if facts is not None and alone:
         start, number = f"CAST({_started(files[0])} AS BIGINT)", f"{files[0].file.id}L"
     elif facts is not None:
         known = spark.createDataFrame(facts, _facts_schema(facts, group))
-        known = known.selectExpr("*", f"xxhash64({_PATH}) AS hash").withColumnRenamed(_PATH, "place")
-        frame = frame.join(
-            F.broadcast(known), F.expr(f"xxhash64({_PATH}) = hash AND {_same(_PATH, 'place')}")
-        )
+        known = known.selectExpr("*", f"xxhash64({PATH}) AS hash").withColumnRenamed(PATH, "place")
+        frame = frame.join(F.broadcast(known), F.expr(f"xxhash64({PATH}) = hash AND {same(PATH, 'place')}"))
     return frame.selectExpr(*_shown(group, wanted, start, number))
 
 
@@ -223,7 +207,7 @@ def _opened(
         fields.append(T.StructField(ROW_ID_NAME, T.LongType(), True, {FIELD_ID: ROW_ID_COLUMN}))
     addresses = [paths.given(storage.address(file.path, file.file.path_is_relative)) for file in files]
     try:
-        return spark.read.options(**_OPTIONS).schema(T.StructType(fields)).parquet(*addresses)
+        return spark.read.options(**READ_OPTIONS).schema(T.StructType(fields)).parquet(*addresses)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
@@ -250,7 +234,7 @@ def _facts(storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _W
     if not (wanted.row_id or wanted.place or inside):
         return None
     facts: dict[str, pa.Array] = {
-        _PATH: pa.array([paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in files]),
+        PATH: pa.array([paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in files]),
         "start": pa.array([file.file.row_id_start for file in files], pa.int64()),
         DATA_FILE: pa.array([file.file.id for file in files], pa.int64()),
     }
@@ -263,7 +247,7 @@ def _facts(storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _W
 
 def _facts_schema(facts: pa.Table, group: Group) -> T.StructType:
     kinds = {_c(column): shown_type(column.data_type) for column in group.columns}
-    plain = {_PATH: T.StringType(), "start": T.LongType(), DATA_FILE: T.LongType()}
+    plain = {PATH: T.StringType(), "start": T.LongType(), DATA_FILE: T.LongType()}
     return T.StructType([T.StructField(n, plain.get(n) or kinds[n]) for n in facts.column_names])
 
 
@@ -300,70 +284,6 @@ def _raw(group: Group, at: int, column: Column) -> str:
     if renamed or column.id in group.disguised:
         return f"CAST({_r(column)} AS {kind})"
     return _r(column)
-
-
-# ---- Rows that are gone ---
-
-
-def _without(frame: DataFrame, deleted: DataFrame, *, crowded: bool) -> DataFrame:
-    """Rows without those that are gone, found by one number, and told apart by the exact place.
-
-    The position alone is the fastest such number, unless each is gone from several files.
-    """
-    exact = _same(_PATH, "place")
-    if not crowded:
-        return frame.join(deleted, F.expr(f"{INDEX} = position AND {exact}"), "left_anti")
-    deleted = deleted.selectExpr("*", "xxhash64(place, position) AS hash")
-    on = f"xxhash64({_PATH}, {INDEX}) = hash AND {_same(INDEX, 'position')} AND {exact}"
-    return frame.join(deleted, F.expr(on), "left_anti")
-
-
-def _same(one: str, other: str) -> str:
-    """Equal, without becoming a key of the join: with one whole number as key Spark looks up much faster."""
-    return f"{one} >= {other} AND {one} <= {other}"
-
-
-def _deleted(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
-    named = [file for file in files if file.file.deletes is not None]
-    counted = sum(file.file.deletes.delete_count for file in named if file.file.deletes is not None)
-    here = counted <= _FEW_DELETES and len(named) <= _FEW_DELETE_FILES
-    places: list[str] = []
-    positions: list[pa.Array] = []
-    for file in files:
-        gone = [] if file.deleted is None else [file.deleted]
-        if here and file.file.deletes is not None:
-            gone.append(positions_of(storage, file.file.deletes))
-        places += [paths.shown(storage.address(file.path, file.file.path_is_relative))] * len(gone)
-        positions += gone
-    # One row for each file: what is repeated for each position does not have to be sent.
-    ends = accumulate((len(found) for found in positions), initial=0)
-    flat = pa.concat_arrays(positions) if positions else pa.array([], pa.int64())
-    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
-    table = pa.table({"place": pa.array(places, pa.string()), "positions": lists})
-    frame = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
-    frame = frame.selectExpr("place", "explode(positions) AS position")
-    if not here:
-        frame = frame.union(_from_files(spark, storage, named))
-    return frame
-
-
-def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
-    """What delete files name, read by Spark: there may be very many."""
-    deletes = [(file, file.file.deletes) for file in files if file.file.deletes is not None]
-    addresses = {storage.address(d.path, d.path_is_relative): f for f, d in deletes}
-    schema = T.StructType([T.StructField("pos", T.LongType(), True, {FIELD_ID: POSITION_COLUMN})])
-    read = spark.read.options(**_OPTIONS).schema(schema).parquet(*map(paths.given, addresses))
-    table = pa.table(
-        {
-            "file": [paths.shown(address) for address in addresses],
-            "place": [
-                paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in addresses.values()
-            ],
-        }
-    )
-    known = F.broadcast(spark.createDataFrame(table, "file STRING, place STRING"))
-    found = read.selectExpr("_metadata.file_path AS file", "pos AS position")
-    return found.join(known, "file").select("place", "position")
 
 
 # ---- Rows that came with the plan ---

@@ -61,12 +61,13 @@ def write_frame(frame: DataFrame, writing: Writing) -> list[Done]:
         if column.name not in given and column.default is None and not column.nullable:
             raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
     keys = keys_of(writing.target.partitioning, columns)
-    native = (
+    if (
         keys is not None
         and all(_is_native(column, given.get(column.name)) for column in columns)
         and (writing.workbench.storage.is_local or has_hadoop_aws(frame.sparkSession))
-    )
-    return _natively(frame, writing, given, keys) if native else _in_workers(frame, writing)
+    ):
+        return _natively(frame, writing, given, keys)
+    return _in_workers(frame, writing)
 
 
 # ---- By Spark itself ---

@@ -1,0 +1,231 @@
+"""Rows that are gone, left out of a frame of files.
+
+Up to many millions of rows, the plan takes a bit for each row along: a filter looks it up, and Spark reads,
+prunes and pushes filters as if nothing were gone. A join costs more for each row, even one that is broadcast;
+it is for what is too large for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from forklake.data.deletes import positions_of
+from forklake.data.storage import Storage
+from forklake.model.ids import POSITION_COLUMN
+from forklake.scan.plan import ScanFile
+from forklake.spark import paths
+from forklake.spark.types import FIELD_ID
+
+PATH, INDEX, SIZE = "path", "index", "size"
+"""What a frame has to show of the place of each row."""
+READ_OPTIONS = {
+    # Folders such as region=eu/ say nothing that the plan does not know better.
+    "recursiveFileLookup": "true",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+_FEW_DELETE_FILES, _FEW_DELETES = 256, 1_000_000
+"""Up to so many, delete files are read here: a job of Spark would take longer."""
+_MOST_BITS = 2**27
+"""Up to so many rows have a bit in the plan, which every task gets: 16 MiB."""
+_MOST_FILES = 4096
+_MOST_BROADCAST = 50_000_000
+"""Up to how many deleted rows every executor gets a copy."""
+_THREADS = 16
+
+
+def without_lost(
+    spark: SparkSession, storage: Storage, frame: DataFrame, files: Sequence[ScanFile]
+) -> DataFrame:
+    """Rows of these files without those that are gone. The frame shows `PATH`, `INDEX` and `SIZE`."""
+    known = _known_here(storage, files)
+    slots = None if known is None else _slots(spark, storage, files)
+    if known is not None and slots is not None:
+        return frame.where(~_is_lost(spark, slots, files, known))
+    return _joined(spark, storage, frame, files, known)
+
+
+def _known_here(storage: Storage, files: Sequence[ScanFile]) -> list[pa.Array] | None:
+    """The positions that each file has lost, unless that is too much to be known here."""
+    named = [file.file.deletes for file in files if file.file.deletes is not None]
+    if len(named) > _FEW_DELETE_FILES or sum(found.delete_count for found in named) > _FEW_DELETES:
+        return None
+    with ThreadPoolExecutor(_THREADS, "forklake-deletes") as pool:
+        read = pool.map(
+            lambda file: [] if file.file.deletes is None else [positions_of(storage, file.file.deletes)],
+            files,
+        )
+        return [
+            pa.concat_arrays([*([] if file.deleted is None else [file.deleted]), *found])
+            for file, found in zip(files, read, strict=True)
+        ]
+
+
+# ---- A bit for each row ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """A table in which the number of a file is found by its key, at one of two places."""
+
+    by_size: bool
+    """Whether the key is the size of the file, which costs nothing, or a hash of its path."""
+    bits: int
+    flat: tuple[int, ...]
+    """For each place, a key and the number of the file that has it."""
+
+    @property
+    def key(self) -> Expression:
+        return F.col(SIZE) if self.by_size else F.xxhash64(F.col(PATH))
+
+
+def _slots(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> _Slots | None:
+    """None if all that is too large, or files cannot be told apart so."""
+    if len(files) > _MOST_FILES or sum(file.file.record_count for file in files) > _MOST_BITS:
+        return None
+    keys = [file.file.file_size_bytes for file in files]
+    by_size = len(set(keys)) == len(keys)
+    if not by_size:
+        shown = pa.table({PATH: _shown(storage, files)})
+        hashed = spark.createDataFrame(shown, f"{PATH} STRING").select(F.xxhash64(PATH))
+        keys = hashed.toArrow().column(0).to_pylist()
+    least = len(keys).bit_length() + 1
+    for bits in range(least, least + 6):
+        places = _two_places_each(keys, bits)
+        if places is not None:
+            flat = [0, -1] * (1 << bits)
+            for place, number in places.items():
+                flat[2 * place : 2 * place + 2] = keys[number], number
+            return _Slots(by_size, bits, tuple(flat))
+    return None
+
+
+def _shown(storage: Storage, files: Sequence[ScanFile]) -> list[str]:
+    return [paths.shown(storage.address(file.path, file.file.path_is_relative)) for file in files]
+
+
+def _two_places_each(keys: Sequence[int], bits: int) -> dict[int, int] | None:
+    """Every number at one of the two places of its key; who is pushed out takes its other one."""
+    mask = (1 << bits) - 1
+    held: dict[int, int] = {}
+    for number in range(len(keys)):
+        moving, place = number, keys[number] & mask
+        for _ in range(2 * len(keys) + 1):
+            if place not in held:
+                break
+            moving, held[place] = held[place], moving
+            one, other = keys[moving] & mask, (keys[moving] >> bits) & mask
+            place = other if place == one else one
+        else:
+            return None
+        held[place] = moving
+    return held
+
+
+def _is_lost(
+    spark: SparkSession, slots: _Slots, files: Sequence[ScanFile], lost: Sequence[pa.Array]
+) -> Expression:
+    words: list[np.ndarray] = []
+    for file, positions in zip(files, lost, strict=True):
+        bits = np.zeros(-(-file.file.record_count // 64) * 64, np.uint8)
+        bits[positions.to_numpy()] = 1
+        words.append(np.packbits(bits, bitorder="little").view("<i8"))
+    starts = list(accumulate((len(found) for found in words), initial=0))[:-1]
+    number = _number(_carried(spark, np.array(slots.flat)), slots)
+    start = F.get(_carried(spark, np.array(starts)), number.cast("int"))
+    index = F.col(INDEX)
+    word = F.get(_carried(spark, np.concatenate(words)), (start + F.shiftright(index, 6)).cast("int"))
+    return F.getbit(word, index.bitwiseAND(F.lit(63)).cast("int")) == 1
+
+
+def _number(table: Expression, slots: _Slots) -> Expression:
+    """The number of a file; an error if it is not one that was planned."""
+    key, bits = slots.key, slots.bits
+
+    def at(place: Expression, more: int) -> Expression:
+        return F.get(table, (place.bitwiseAND(F.lit((1 << bits) - 1)) * 2 + more).cast("int"))
+
+    one, other = key, F.shiftright(key, bits)
+    said = F.concat(F.lit("this file is not the one that was written, by its size: "), F.col(PATH))
+    return (
+        F.when((at(one, 0) == key) & (at(one, 1) >= 0), at(one, 1))
+        .when((at(other, 0) == key) & (at(other, 1) >= 0), at(other, 1))
+        .otherwise(F.raise_error(said).cast("bigint"))
+    )
+
+
+def _carried(spark: SparkSession, numbers: np.ndarray) -> Expression:
+    """Numbers that go along with the plan, as an array."""
+    table = pa.table({"numbers": pa.array([numbers.astype(np.int64)], pa.list_(pa.int64()))})
+    return spark.createDataFrame(table, "numbers ARRAY<BIGINT>").scalar()
+
+
+# ---- A join ---
+
+
+def _joined(
+    spark: SparkSession,
+    storage: Storage,
+    frame: DataFrame,
+    files: Sequence[ScanFile],
+    known: Sequence[pa.Array] | None,
+) -> DataFrame:
+    """Rows without those that are gone, found by one number, and told apart by the exact place.
+
+    The position alone is the fastest such number, unless each is gone from several files.
+    """
+    gone = sum(file.file.record_count - file.live_rows for file in files)
+    lost = _listed(spark, storage, files, known)
+    lost = F.broadcast(lost) if gone <= _MOST_BROADCAST else lost
+    exact = same(PATH, "place")
+    if gone <= max(file.file.record_count for file in files):
+        return frame.join(lost, F.expr(f"{INDEX} = position AND {exact}"), "left_anti")
+    lost = lost.selectExpr("*", "xxhash64(place, position) AS hash")
+    on = f"xxhash64({PATH}, {INDEX}) = hash AND {same(INDEX, 'position')} AND {exact}"
+    return frame.join(lost, F.expr(on), "left_anti")
+
+
+def same(one: str, other: str) -> str:
+    """Equal, without becoming a key of the join: with one whole number as key Spark looks up much faster."""
+    return f"{one} >= {other} AND {one} <= {other}"
+
+
+def _listed(
+    spark: SparkSession, storage: Storage, files: Sequence[ScanFile], known: Sequence[pa.Array] | None
+) -> DataFrame:
+    nothing = pa.array([], pa.int64())
+    here = [nothing if f.deleted is None else f.deleted for f in files] if known is None else known
+    # One row for each file: what is repeated for each position does not have to be sent.
+    ends = accumulate((len(found) for found in here), initial=0)
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(here))
+    table = pa.table({"place": pa.array(_shown(storage, files), pa.string()), "positions": lists})
+    frame = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
+    frame = frame.selectExpr("place", "explode(positions) AS position")
+    return frame if known is not None else frame.union(_from_files(spark, storage, files))
+
+
+def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
+    """What delete files name, read by Spark: there may be very many."""
+    deletes = [(file, file.file.deletes) for file in files if file.file.deletes is not None]
+    addresses = {storage.address(d.path, d.path_is_relative): f for f, d in deletes}
+    schema = T.StructType([T.StructField("pos", T.LongType(), True, {FIELD_ID: POSITION_COLUMN})])
+    read = spark.read.options(**READ_OPTIONS).schema(schema).parquet(*map(paths.given, addresses))
+    table = pa.table(
+        {
+            "file": [paths.shown(address) for address in addresses],
+            "place": _shown(storage, list(addresses.values())),
+        }
+    )
+    known = F.broadcast(spark.createDataFrame(table, "file STRING, place STRING"))
+    found = read.selectExpr("_metadata.file_path AS file", "pos AS position")
+    return found.join(known, "file").select("place", "position")
