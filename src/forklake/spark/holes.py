@@ -7,7 +7,7 @@ it is for what is too large for that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
@@ -27,7 +27,12 @@ from forklake.spark import paths
 from forklake.spark.types import FIELD_ID
 
 PATH, INDEX, SIZE = "path", "index", "size"
-"""What a frame has to show of the place of each row."""
+"""What a frame may show of the place of each row."""
+SHOWN = {
+    PATH: "_metadata.file_path",
+    INDEX: "_metadata.row_index",
+    SIZE: "_metadata.file_size",
+}
 READ_OPTIONS = {
     # Folders such as region=eu/ say nothing that the plan does not know better.
     "recursiveFileLookup": "true",
@@ -44,15 +49,23 @@ _MOST_BROADCAST = 50_000_000
 _THREADS = 16
 
 
-def without_lost(
-    spark: SparkSession, storage: Storage, frame: DataFrame, files: Sequence[ScanFile]
-) -> DataFrame:
-    """Rows of these files without those that are gone. The frame shows `PATH`, `INDEX` and `SIZE`."""
+@dataclass(frozen=True, slots=True)
+class Holes:
+    """How rows that are gone are left out of a frame of some files."""
+
+    needed: frozenset[str]
+    """What the frame has to show of the place of each row; the less, the faster."""
+    without: Callable[[DataFrame], DataFrame]
+
+
+def holes_of(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> Holes:
+    """How to read files that lost some of their rows."""
     known = _known_here(storage, files)
     slots = None if known is None else _slots(spark, storage, files)
-    if known is not None and slots is not None:
-        return frame.where(~_is_lost(spark, slots, files, known))
-    return _joined(spark, storage, frame, files, known)
+    if known is None or slots is None:
+        return Holes(frozenset({PATH, INDEX}), lambda frame: _joined(spark, storage, frame, files, known))
+    lost = _is_lost(spark, slots, files, known)
+    return Holes(frozenset({SIZE if slots.by_size else PATH, INDEX}), lambda frame: frame.where(~lost))
 
 
 def _known_here(storage: Storage, files: Sequence[ScanFile]) -> list[pa.Array] | None:
@@ -156,7 +169,7 @@ def _number(table: Expression, slots: _Slots) -> Expression:
         return F.get(table, (place.bitwiseAND(F.lit((1 << bits) - 1)) * 2 + more).cast("int"))
 
     one, other = key, F.shiftright(key, bits)
-    said = F.concat(F.lit("this file is not the one that was written, by its size: "), F.col(PATH))
+    said = F.lit("a file is not the one that was written: its size is another")
     return (
         F.when((at(one, 0) == key) & (at(one, 1) >= 0), at(one, 1))
         .when((at(other, 0) == key) & (at(other, 1) >= 0), at(other, 1))

@@ -25,7 +25,7 @@ from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
 from forklake.spark import paths
 from forklake.spark.condition import condition
 from forklake.spark.groups import Group, Grouped, grouped, holed
-from forklake.spark.holes import INDEX, PATH, READ_OPTIONS, SIZE, same, without_lost
+from forklake.spark.holes import INDEX, PATH, READ_OPTIONS, SHOWN, holes_of, same
 from forklake.spark.session import has_hadoop_aws
 from forklake.spark.types import (
     FIELD_ID,
@@ -171,15 +171,15 @@ def _native(
     frame = _opened(spark, storage, group, files, wanted)
     facts = _facts(storage, group, files, wanted)
     alone = len(files) == 1 and not group.in_path
-    needs_place = lost or facts is not None
-    place = [f"_metadata.file_path AS {PATH}", f"_metadata.row_index AS {INDEX}"] if needs_place else []
-    place += [f"_metadata.file_size AS {SIZE}"] if lost else []
+    holes = holes_of(spark, storage, files) if lost else None
+    needed = {*(holes.needed if holes is not None else ()), *((PATH, INDEX) if facts is not None else ())}
+    place = [f"{SHOWN[extra]} AS {extra}" for extra in sorted(needed)]
     # From here on all names are ours, whatever the columns are called.
     read = [f"{name(group.names[column.id])} AS {_r(column)}" for column in _inside(group)]
     read += [f"{name(ROW_ID_NAME)} AS {_EMBEDDED}"] if _has_ids(group, wanted) else []
     frame = frame.selectExpr(*read, *place) if read or place else frame
-    if lost:
-        frame = without_lost(spark, storage, frame, files)
+    if holes is not None:
+        frame = holes.without(frame)
     start, number = "start", DATA_FILE
     if facts is not None and alone:
         start, number = f"CAST({_started(files[0])} AS BIGINT)", f"{files[0].file.id}L"
