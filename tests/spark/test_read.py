@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -369,3 +369,23 @@ def test_files_in_a_bucket_are_read_without_hadoop_aws(
         table.delete("id % 4 = 0")
         table.add_column("late", "INTEGER", default=5)
         assert same_rows(SparkCatalog(spark, lake.catalog("c")), table, "id > 3 AND late = 5") == 13
+
+
+def test_moments_stay_what_they_are_where_a_session_means_another_type_by_timestamp(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
+) -> None:
+    table = catalog.create_table("t", "id BIGINT, at TIMESTAMPTZ, s STRUCT(at TIMESTAMPTZ, n INTEGER)")
+    # The same hour of a clock twice, as it is set back.
+    moments = [datetime(2024, 11, 3, hour, 30, tzinfo=UTC) for hour in (4, 5, 6, 7)]
+    table.append([{"id": n, "at": at, "s": {"at": at, "n": n}} for n, at in enumerate(moments)])
+    table.rename_column(("s", "n"), "m")
+    name = "spark.sql.timestampType"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "TIMESTAMP_NTZ")
+    try:
+        same_rows(on_spark, table)
+        given = spark.sql("SELECT 70L AS id, TIMESTAMP_LTZ'2024-11-03 06:30:00+00:00' AS at")
+        assert on_spark.merge(given, "t", "at").updated == 1
+        assert table.scan("id = 70").to_arrow()["at"].to_pylist() == [moments[2]]
+    finally:
+        spark.conf.set(name, str(before))

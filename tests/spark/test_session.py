@@ -111,6 +111,12 @@ def test_files_are_named_as_spark_names_them(spark: SparkSession, tmp_path: Path
     read = spark.read.schema("id BIGINT").parquet(*map(paths.given, addresses))
     found = {row.p for row in read.selectExpr("_metadata.file_path AS p").collect()}
     assert found == {paths.shown(address) for address in addresses}
+    roundabout = [f"/{tmp_path}/down/../x!1.parquet", f"{tmp_path}//x!1.parquet"]
+    (tmp_path / "down").mkdir()
+    for address in roundabout:
+        found = spark.read.schema("id BIGINT").parquet(paths.given(address))
+        shown = found.selectExpr("_metadata.file_path AS p").collect()
+        assert [row.p for row in shown] == [paths.shown(address)]
 
 
 @pytest.mark.timeout(300)

@@ -121,6 +121,10 @@ FILTERS = [
     "flag IS NULL",
     "u = '00000000-0000-0000-0000-000000000001'",
     "ns = TIMESTAMP_NTZ'2024-01-01 00:00:00.000001'",
+    "secs < TIMESTAMP_NTZ'2024-01-01 00:00:01.4'",
+    "secs = TIMESTAMP_NTZ'2024-01-01 00:00:01.4'",
+    "secs >= TIMESTAMP_NTZ'2024-01-01 00:00:07'",
+    "millis > TIMESTAMP_NTZ'2024-01-01 00:00:00.0075'",
     "id % 10 = 3",
 ]
 
@@ -131,7 +135,8 @@ def many(catalog: forklake.Catalog) -> forklake.Table:
     table = catalog.create_table(
         "t",
         """id BIGINT, s STRUCT(x INTEGER), word VARCHAR, f DOUBLE, day DATE, at TIMESTAMPTZ, local TIMESTAMP,
-           d DECIMAL(10, 2), flag BOOLEAN, u UUID, ns TIMESTAMP_NS""",
+           d DECIMAL(10, 2), flag BOOLEAN, u UUID, ns TIMESTAMP_NS,
+           secs TIMESTAMP_S, millis TIMESTAMP_MS""",
     )
     for at in range(3):
         moment = datetime(2024, 1, at + 1)
@@ -148,6 +153,8 @@ def many(catalog: forklake.Catalog) -> forklake.Table:
                 "flag": one % 2 == 0,
                 "u": UUID(int=one),
                 "ns": datetime(2024, 1, 1, microsecond=one),
+                "secs": datetime(2024, 1, 1, second=one % 60),
+                "millis": datetime(2024, 1, 1, microsecond=one * 1000),
             }
             for one in range(at * 100, at * 100 + 100)
         ]

@@ -183,6 +183,23 @@ def test_frames_of_batches_are_appended_once(
     assert ids(sink) == list(range(10))
 
 
+def test_a_checkpoint_is_not_used_for_another_table(
+    stream: Stream, run: Callable[..., list[int]], catalog: forklake.Catalog
+) -> None:
+    source, sink = catalog.create_table("source", "id BIGINT"), catalog.create_table("sink", "id BIGINT")
+    other = catalog.create_table("other", "id BIGINT")
+    other.append(rows(100, 10))
+    source.append(rows(0, 10))
+    run(stream())
+    other.append(rows(200, 10))
+    with pytest.raises(StreamingQueryException, match="checkpoint is of another table"):
+        run(stream("other"))
+    source.rename("renamed")
+    source.append(rows(10, 10))
+    assert run(stream("renamed")) == [10]
+    assert ids(sink) == list(range(20))
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

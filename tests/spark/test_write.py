@@ -238,3 +238,14 @@ def test_partitions_and_sort_orders_are_kept_by_sparks_own_writer(
             assert found == sorted(found, reverse=True)
     assert same_rows(on_spark, there) == 240
     assert same_rows(on_spark, there, "p = 'eu' AND n > 100") > 0
+
+
+def test_moments_that_a_clock_shows_twice_are_in_two_partitions(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
+) -> None:
+    table = catalog.create_table("t", "at TIMESTAMPTZ", partition_by=["at"])
+    hours = "SELECT TIMESTAMP'2024-11-03 04:30:00+00:00' + make_dt_interval(0, int(id)) AS at FROM range(4)"
+    assert on_spark.append(spark.sql(hours).coalesce(1), "t") == 4
+    # The session of these tests lives in New York.
+    values = {value for file in table.files() for value in file.partition_values or ()}
+    assert values == {f"2024-11-03 0{hour}:30:00+00" for hour in (4, 5, 6, 7)}

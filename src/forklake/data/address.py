@@ -65,8 +65,8 @@ class S3Options:
 def split_data_path(text: str) -> tuple[str, Mapping[str, str]]:
     """A data path as it is stored, and the options that came with it, for this process alone.
 
-    A folder becomes absolute. A bucket's address loses its query: it may hold credentials, and the path is
-    written to the metadata, where everybody sees it. Both end with a slash.
+    A folder becomes absolute, and leads straight down. A bucket's address loses its query: it may hold
+    credentials, and the path is written to the metadata, where everybody sees it. Both end with a slash.
     """
     if not text.strip() or not is_storable(text):
         raise InvalidUrl(f"{text!r} is not a place for data files; use {_EXAMPLES}")
@@ -75,7 +75,9 @@ def split_data_path(text: str) -> tuple[str, Mapping[str, str]]:
         if found:
             # Never show the address itself: it may hold a password.
             raise InvalidUrl(f"data files cannot be kept on {scheme}://; use {_EXAMPLES}")
-        folder = str(Path(text).absolute())
+        given = Path(text)
+        # Engines differ in where a path leads that goes up again; without that there is only one answer.
+        folder = "/" + str(given.resolve() if ".." in given.parts else given.absolute()).lstrip("/")
         return (folder if folder.endswith("/") else folder + "/"), MappingProxyType({})
     path, _, query = text.partition("?")
     bucket, _, prefix = path.removeprefix(S3).partition("/")

@@ -40,6 +40,9 @@ def keys_of(partitioning: Partitioning | None, columns: Columns) -> dict[str, st
 
 def _part(column: Column, transform: str) -> str:
     value = name(column.name)
+    if transform == "identity" and column.type == "timestamptz":
+        # As text, the hour at which clocks are set back is there twice.
+        return f"CAST(unix_micros({value}) AS STRING)"
     if transform == "identity":
         return f"hex({value})" if column.type == "blob" else f"CAST({value} AS STRING)"
     if column.type == "timestamptz":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from posixpath import normpath
 from urllib.parse import quote
 
 _GLOB = frozenset("{}[]*?\\")
@@ -25,7 +26,8 @@ def located(address: str) -> str:
     """A place as Spark writes it, and writes to it."""
     if address.startswith("s3://"):
         return f"s3a://{address.removeprefix('s3://')}"
-    return f"file://{address}"
+    # Java leaves out what leads up again; one slash is enough at the beginning.
+    return f"file:///{normpath(address).lstrip('/')}{'/' if address.endswith('/') else ''}"
 
 
 def _encoded(path: str) -> str:

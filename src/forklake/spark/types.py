@@ -156,6 +156,9 @@ def ddl(type: spark.DataType) -> str:
         case spark.StructType():
             inner = ", ".join(f"{name(field.name)}: {ddl(field.dataType)}" for field in type.fields)
             return f"STRUCT<{inner}>"
+        case spark.TimestampType():
+            # A session may be set to understand the plain word as the other type.
+            return "TIMESTAMP_LTZ"
         case _:
             return type.simpleString()
 

@@ -31,7 +31,8 @@ _TEXTS: dict[type[pushed.Filter], str] = {
     pushed.StringContains: "contains",
 }
 _WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64, 128))
-_MOMENTS = frozenset({"timestamp", "timestamp_s", "timestamp_ms"})
+_MOMENTS = {"timestamp": 1, "timestamp_ms": 1_000, "timestamp_s": 1_000_000}
+"""Microseconds between two values that such a column can hold."""
 
 
 def condition_of(filter: pushed.Filter, columns: Columns) -> str | None:
@@ -115,7 +116,8 @@ def _literal(column: Column, value: object) -> str | None:
         case Scalar("timestamptz"), datetime() if value.tzinfo is not None:
             return _text(f"{value.astimezone(UTC).replace(tzinfo=None).isoformat(' ')}+00")
         case Scalar(kind), datetime() if kind in _MOMENTS and value.tzinfo is None:
-            return _text(value.isoformat(" "))
+            # A text becomes the nearest value of the column, and a comparison with that says something else.
+            return None if value.microsecond % _MOMENTS[kind] else _text(value.isoformat(" "))
         case Scalar("date"), date() if not isinstance(value, datetime):
             return _text(value.isoformat())
         case _:

@@ -35,6 +35,9 @@ from forklake.spark.source.options import SourceOptions
 from forklake.spark.source.shape import Shape
 from forklake.spark.workers import Piece, read_piece
 
+_TABLE = "of"
+"""Where an offset says which table it is a place in: of another one it would pass over rows."""
+
 
 @dataclass
 class Changes(InputPartition):
@@ -75,11 +78,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Always the same: the first batch may be planned again after a restart."""
         start = self._options.starting_snapshot
         if start is None:
-            return Offset(begin="table").told()
+            return self._told(Offset(begin="table"))
         if start == "latest":
-            return Offset(begin="latest").told()
+            return self._told(Offset(begin="latest"))
         self._catalog().at(start).read()
-        return Offset(start).told()
+        return self._told(Offset(start))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """What the options allow for one batch."""
@@ -98,24 +101,36 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Where the table stands."""
-        return Offset(self._catalog().snapshot).told()
+        return self._told(Offset(self._catalog().snapshot))
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next batch ends; at the start if there is nothing."""
-        offset = Offset.read(start)
+        offset = self._place(start)
         catalog = self._catalog()
         head = catalog.snapshot if self._target is None else self._target
         if offset.begin == "latest":
-            return Offset(head).told()
+            return self._told(Offset(head))
         if offset.begin == "table" or offset.table:
             at = head if offset.begin else offset.snapshot
             # Planned without the condition, so that files are counted alike whatever is asked of them.
             files = [Arrival.of(place.file) for place in places_of(plan_scan(self._source(catalog, at)))]
             done = admitted_of_table(files, offset.files or 0, limit)
-            return Offset(at, done, done is not None).told()
+            return self._told(Offset(at, done, done is not None))
         if head <= offset.snapshot and offset.files is None:
             return dict(start)
-        return self._next(catalog, offset, head, limit).told()
+        return self._told(self._next(catalog, offset, head, limit))
+
+    def _told(self, offset: Offset) -> dict[str, Any]:
+        return {**offset.told(), _TABLE: self._shape.table}
+
+    def _place(self, given: Mapping[str, Any]) -> Offset:
+        """Where a checkpoint says that the stream is, if it was in this table."""
+        if given.get(_TABLE, self._shape.table) != self._shape.table:
+            raise InvalidArgument(
+                f'the checkpoint is of another table than "{self._options.table}", which may have had that '
+                "name before: choose another checkpoint, or the table that it was made with"
+            )
+        return Offset.read({key: value for key, value in given.items() if key != _TABLE})
 
     def _next(self, catalog: Catalog, offset: Offset, head: int, limit: ReadLimit) -> Offset:
         known, quiet = self._quiet
@@ -139,7 +154,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """What tasks have to read between two offsets."""
-        first, last = Offset.read(start), Offset.read(end)
+        first, last = self._place(start), self._place(end)
         catalog = self._catalog()
         if first == last or first.begin == "latest":
             return []
