@@ -21,7 +21,7 @@ from forklake.cli.checks import Step
 from forklake.cli.options import Settings
 from forklake.cli.render import Output, is_terminal, literal, render, terminal
 from forklake.cli.story import STEPS
-from forklake.cli.story_spark import LOCAL, SparkStory, check_place
+from forklake.cli.story_spark import LOCAL, SparkStory, check_master
 from forklake.errors import InvalidArgument, MissingDependency
 from forklake.lake import Lake, init
 from forklake.localpg import LocalPostgres
@@ -62,7 +62,7 @@ def demo(
         typer.Option(
             metavar="URL",
             help="Where Spark runs: local[*] is this machine and the default, spark://host:7077 a cluster, "
-            "sc://host a server of Spark Connect. A cluster needs --folder on storage that all of its machines "
+            "sc://host a server of Spark Connect. A cluster needs --folder on storage that all its machines "
             "share, and forklake installed where its executors run.",
         ),
     ] = None,
@@ -72,7 +72,7 @@ def demo(
     if master is not None:
         if no_spark:
             raise InvalidArgument("--master says where Spark runs, and --no-spark that it does not: give one")
-        check_place(master, folder)
+        check_master(master, folder)
     with _place(folder, keep=keep) as place, ExitStack() as stack:
         told: list[StepTold] = []
         begun = time.perf_counter()
@@ -156,7 +156,7 @@ def _waiting(step: Step, number: int, output: Output) -> AbstractContextManager[
     if output is Output.JSON:
         return nullcontext()
     if is_terminal(sys.stdout):
-        return terminal().status(Text(f"{number}. {step.notice or step.title}"))
+        return terminal().status(Text(f"{number}. {step.notice or step.title}"), spinner="line")
     if step.notice:
         terminal().print(Text(step.notice), soft_wrap=True)
     return nullcontext()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ MARKET, ORDERS, AGENT = "market", "trade.orders", "accountant"
 ROWS, FILES, PER_DAY = 1_000_000, 8, 4_000
 NEWS, EVERY = 500, 100
 _PROBES, _STDERR = 4, 2
+_FATAL = ('Exception in thread "main"', "Error: ", "Unrecognized ")
 _CITIES = ("Bremen", "Lyon", "Porto", "Krakow", "Bergen")
 _FAR, _SHIPPED_DAYS = 4, 31
 _SHIPPED = f"customer.address.city = '{_CITIES[_FAR]}' AND placed < '2025-02-01'"
@@ -53,8 +55,10 @@ Totals = dict[str, tuple[int, Decimal]]
 """For each city, how many orders there are and what they are worth."""
 
 
-def check_place(master: str, folder: Path | None) -> None:
-    """Refuse what cannot work: executors on other machines do not see a folder that is only here."""
+def check_master(master: str, folder: Path | None) -> None:
+    """Refuse at once what cannot work: executors on other machines do not see a folder that is only here."""
+    # It says what has to be installed.
+    import_module("forklake.spark")
     if folder is None and not _is_local(master):
         raise InvalidArgument(
             f"executors of {master} have to reach the lake's files: name a folder on storage that all "
@@ -89,7 +93,7 @@ class SparkStory:
 
     def start(self, _: Lake) -> Iterator[str]:
         """Executors need the packages and the storage, and nothing else."""
-        # An extra, which also takes a second to import: whoever goes without it does not wait.
+        # An extra, which takes a second to import: whoever goes without it neither has it nor waits.
         from forklake.spark.jobs import each
         from forklake.spark.session import running, session
 
@@ -100,14 +104,14 @@ class SparkStory:
             try:
                 spark = self._session = session(self._master, "forklake demo", conf)
             except EngineError as error:
-                raise EngineError(f"{error} {_last_line(self._log)}".rstrip()) from error
+                raise EngineError(" ".join([str(error), *_reason(self._log)])) from error
         took = time.perf_counter() - begun
         seen = set(each(spark, [str(self._log)] * _PROBES, _looks()))
         lost = sorted(host for host, _, reaches in seen if not reaches)
         if lost:
             raise InvalidArgument(
-                f"{self._log} is not there on {', '.join(lost)}: executors have to reach the lake's files, so "
-                "name a folder on storage that all machines share, under the same path, with --folder"
+                f"{self._log} is not there on {', '.join(lost)}: executors have to reach the lake's files, "
+                "so name a folder on storage that all machines share, under the same path, with --folder"
             )
         hosts = sorted({host for host, _, _ in seen})
         yield checked(
@@ -178,8 +182,8 @@ class SparkStory:
         took = time.perf_counter() - begun
         yield checked(
             agent.table(ORDERS).count() == count - gone and market.table(ORDERS).count() == count,
-            f"one snapshot of {AGENT} adds shipping to {fees:,} orders and deletes {gone:,}, in {took:.1f} s, "
-            f"and {MARKET} still has {count:,}",
+            f"a snapshot of {AGENT} adds shipping to {fees:,} orders and deletes {gone:,}, in {took:.1f} s; "
+            f"{MARKET} still has {count:,}",
         )
         begun = time.perf_counter()
         result = lake.merge(AGENT, into=MARKET)
@@ -290,6 +294,7 @@ def _errors_into(log: Path) -> Generator[None]:
             os.close(before)
 
 
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").split("\n")
-    return next((line for line in reversed(lines) if line.strip()), "")
+def _reason(log: Path) -> list[str]:
+    """Why there was no Java to talk to; nobody else can say that."""
+    lines = log.read_text(errors="replace").splitlines()
+    return [line for line in lines if line.startswith(_FATAL)][:1]
