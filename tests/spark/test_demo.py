@@ -75,6 +75,19 @@ def test_executors_that_do_not_reach_the_folder_are_named(
     assert "--folder" in result.stderr
 
 
+@pytest.mark.usefixtures("spark_alone")
+def test_executors_without_a_package_are_told_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(_: str) -> None:
+        import no_such_package  # noqa: F401
+
+    monkeypatch.setattr(story_spark, "_looks", lambda: look)
+    result = run("demo", "--folder", str(tmp_path / "lake"))
+    assert result.exit_code == 1
+    assert the_line(result.stderr).startswith("executors lack a package (No module named 'no_such_package')")
+
+
 @pytest.mark.parametrize(
     ("master", "reason"), [("local[no]", "Could not parse Master URL"), ("no", "SparkException")]
 )

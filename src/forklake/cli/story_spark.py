@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -33,8 +34,9 @@ MARKET, ORDERS, AGENT = "market", "trade.orders", "accountant"
 ROWS, FILES, PER_DAY = 1_000_000, 8, 4_000
 NEWS, EVERY = 500, 100
 _PROBES, _STDERR = 4, 2
-_FATAL = ('Exception in thread "main"', "Error: ", "Unrecognized ")
+_FATAL = re.compile(r'^(Exception in thread "main"|Error:).*|Reason: .*', re.MULTILINE)
 _CITIES = ("Bremen", "Lyon", "Porto", "Krakow", "Bergen")
+_MISSING = re.compile(r"(?<=ModuleNotFoundError: )No module named '\w+'")
 _FAR, _SHIPPED_DAYS = 4, 31
 _SHIPPED = f"customer.address.city = '{_CITIES[_FAR]}' AND placed < '2025-02-01'"
 _COLUMNS = """
@@ -106,7 +108,16 @@ class SparkStory:
             except EngineError as error:
                 raise EngineError(" ".join([str(error), *_reason(self._log)])) from error
         took = time.perf_counter() - begun
-        seen = set(each(spark, [str(self._log)] * _PROBES, _looks()))
+        try:
+            seen = set(each(spark, [str(self._log)] * _PROBES, _looks()))
+        except EngineError as error:
+            missing = _MISSING.search(str(error.__cause__))
+            if missing is None:
+                raise
+            raise EngineError(
+                f"executors lack a package ({missing[0]}): run pip install 'forklake[spark]' where they "
+                "are, and let PYSPARK_PYTHON name their Python"
+            ) from error
         lost = sorted(host for host, _, reaches in seen if not reaches)
         if lost:
             raise InvalidArgument(
@@ -295,6 +306,6 @@ def _errors_into(log: Path) -> Generator[None]:
 
 
 def _reason(log: Path) -> list[str]:
-    """Why there was no Java to talk to; nobody else can say that."""
-    lines = log.read_text(errors="replace").splitlines()
-    return [line for line in lines if line.startswith(_FATAL)][:1]
+    """What only the log knows: why there is no Java to talk to, or that no cluster answered."""
+    found = _FATAL.search(log.read_text(errors="replace"))
+    return [] if found is None else [found[0]]
