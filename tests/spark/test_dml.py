@@ -50,6 +50,37 @@ def frame(spark: SparkSession, *numbers: int) -> DataFrame:
     return spark.createDataFrame(rows).selectExpr("id", "n", "'new' AS s")
 
 
+def test_moments_of_nanoseconds_are_merged_and_told(
+    spark: SparkSession, catalog: forklake.Catalog, on_spark: SparkCatalog
+) -> None:
+    table = catalog.create_table("t", "ts TIMESTAMP_NS, n INTEGER")
+    start = catalog.snapshot
+    for first in (0, 10):
+        moments = pa.array([first + 1, first + 2, first + 3, (first + 1) * 1000], pa.timestamp("ns"))
+        table.append(pa.table({"ts": moments, "n": pa.array(range(4), pa.int32())}))
+    table.delete("n = 1")
+    newer = spark.sql("SELECT TIMESTAMP_NTZ'1970-01-01 00:00:00.000011' AS ts, 9 AS n")
+    assert on_spark.merge(newer, "t", "ts").updated == 1
+    assert table.scan("n = 9").count() == 1
+    assert same_feed(on_spark, table, start) == 8 + 2 + 2
+    assert same_rows(on_spark, table, "ts >= '1970-01-01 00:00:00.000000012'") == 3
+
+
+def test_rows_are_merged_into_many_small_files(
+    spark: SparkSession, catalog: forklake.Catalog, on_spark: SparkCatalog
+) -> None:
+    table = catalog.create_table("t", "id BIGINT, n INTEGER")
+    for at in range(8):
+        table.append([{"id": 10 * at + more, "n": 0} for more in range(4)])
+    table.append([{"id": 1000, "n": 0}])
+    newer = spark.range(0, 90, 1).selectExpr("id", "CAST(id AS INT) AS n").coalesce(1)
+    done = on_spark.merge(newer.unionAll(spark.sql("SELECT 1000L AS id, 1000 AS n")), "t", "id")
+    assert (done.updated, done.inserted) == (33, 58)
+    assert sorted((row["id"], row["n"]) for row in table.scan().to_pylist()) == [
+        (number, number) for number in (*range(90), 1000)
+    ]
+
+
 # ---- One snapshot ---
 
 
@@ -196,6 +227,20 @@ def test_compaction_on_spark_changes_no_row(
         on_spark.compact("t", min_files=0)
 
 
+def test_a_compaction_that_fails_leaves_no_file_behind(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, tmp_path: Path
+) -> None:
+    table = catalog.create_table("t", "p BIGINT, n BIGINT", partition_by=["p"])
+    for _ in range(2):
+        table.append([{"p": at % 2, "n": at} for at in range(40)])
+    before = files_in(tmp_path)
+    broken = next(path for path in before if "p=1" in str(path))
+    broken.write_bytes(b"PAR1" + bytes(broken.stat().st_size - 8) + b"PAR1")
+    with pytest.raises(ForklakeError):
+        on_spark.compact("t")
+    assert files_in(tmp_path) == before
+
+
 # ---- Work that is done twice ---
 
 
@@ -248,14 +293,14 @@ def killing(batches):
         os.kill(int(status.split("PPid:")[1].split()[0]), signal.SIGKILL)
 
 
-def through(frame, work):
+def through(frame, work, *more):
     def failing(batches):
         from pyspark import TaskContext
         found = list(work(batches))
         if TaskContext.get().attemptNumber() == 0:
             raise RuntimeError("lost, though it was done")
         yield from found
-    return real(frame, failing)
+    return real(frame, failing, *more)
 
 
 spark = session("local-cluster[2,1,1024]", conf={

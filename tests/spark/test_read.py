@@ -50,6 +50,14 @@ def numbered(catalog: forklake.Catalog) -> forklake.Table:
     return table
 
 
+@pytest.fixture
+def steady_plans(spark: SparkSession) -> Iterator[None]:
+    """Plans that change while they run do not tell what they did."""
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    yield
+    spark.conf.unset("spark.sql.adaptive.enabled")
+
+
 def test_only_the_files_that_may_match_are_opened(
     on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
 ) -> None:
@@ -81,7 +89,7 @@ def test_parquet_passes_over_row_groups_for_a_condition_of_ours(
 
 
 def test_row_groups_are_passed_over_where_rows_are_gone(
-    on_spark: SparkCatalog, numbered: forklake.Table
+    on_spark: SparkCatalog, numbered: forklake.Table, steady_plans: None
 ) -> None:
     numbered.delete("id % 3 = 0")
     frame = on_spark.read("t").where("id < 500").select("id")
@@ -271,6 +279,23 @@ def test_a_file_that_is_another_one_is_refused_where_rows_are_gone(
         on_spark.read("t").count()
 
 
+def test_a_session_that_passes_over_bad_files_loses_no_row_of_ours(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    table = catalog.create_table("t", "id BIGINT, other VARCHAR")
+    table.append(numbers(100))
+    table.append(numbers(50))
+    path = next((tmp_path / "files").rglob("*.parquet"))
+    path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
+    setting = "spark.sql.files.ignoreCorruptFiles"
+    spark.conf.set(setting, "true")
+    try:
+        with pytest.raises(PySparkException):
+            on_spark.read("t").collect()
+    finally:
+        spark.conf.unset(setting)
+
+
 def test_many_delete_files_are_read_by_spark(
     on_spark: SparkCatalog, catalog: forklake.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,11 +326,14 @@ def test_a_column_may_be_called_as_spark_calls_its_own(
     on_spark: SparkCatalog, catalog: forklake.Catalog
 ) -> None:
     table = catalog.create_table(
-        "t", '_metadata BIGINT, "a.b" BIGINT, "c`d" STRUCT("e.f" UUID), forklake_path INTEGER'
+        "t",
+        '_metadata BIGINT, "a.b" BIGINT, "c`d" STRUCT("e.f" UUID), forklake_path INTEGER, '
+        "_tmp_metadata_row_index BIGINT",
     )
     table.append([{"_metadata": at, "a.b": at, "c`d": {"e.f": None}, "forklake_path": at} for at in range(5)])
     table.delete("_metadata = 3")
     assert same_rows(on_spark, table, '"a.b" > 0 AND _metadata < 10') == 3
+    assert same_rows(on_spark, table, "_tmp_metadata_row_index IS NULL") == 4
 
 
 def test_mistakes_are_named_before_spark_begins(on_spark: SparkCatalog, numbered: forklake.Table) -> None:

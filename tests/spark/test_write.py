@@ -253,3 +253,30 @@ def test_moments_that_a_clock_shows_twice_are_in_two_partitions(
     # The session of these tests lives in New York.
     values = {value for file in table.files() for value in file.partition_values or ()}
     assert values == {f"2024-11-03 0{hour}:30:00+00" for hour in (4, 5, 6, 7)}
+
+
+@pytest.mark.parametrize(
+    "text", ["CAST(X'FF61' AS STRING) AS v", "named_struct('v', CAST(X'ED' AS STRING)) AS s"]
+)
+def test_bytes_that_are_no_text_are_refused(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path, text: str
+) -> None:
+    """Spark takes them for one, and nobody else could read the file."""
+    catalog.create_table("t", "id BIGINT, v VARCHAR, s STRUCT(v VARCHAR)")
+    with pytest.raises(InvalidData, match="UTF8"):
+        on_spark.append(spark.range(2).selectExpr("id", text), "t")
+    assert files_in(tmp_path / "files") == []
+
+
+def test_long_values_are_known_to_be_none_of_them_null(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
+) -> None:
+    """Spark's writer says nothing in a footer of values of more than some thousand bytes."""
+    table = catalog.create_table("t", "id BIGINT, s VARCHAR NOT NULL, b BLOB NOT NULL")
+    long = "repeat('x', 10000)"
+    assert on_spark.append(
+        spark.range(3).selectExpr("id", f"{long} AS s", f"CAST({long} AS BINARY) AS b"), "t"
+    )
+    with pytest.raises(InvalidData, match="NOT NULL"):
+        on_spark.append(spark.range(3).selectExpr("id", f"if(id = 1, NULL, {long}) AS s", "X'00' AS b"), "t")
+    assert table.count() == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from forklake.engine.text import guarded, text
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.names import quoted
-from forklake.scan.plan import ScanPlan
+from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
 
 SOURCE, TARGET = "source", "target"
 _TABLE = "forklake_source"
@@ -43,6 +44,10 @@ class Join:
             f"{TARGET}.{quoted(key.name)} = {SOURCE}.{quoted(self.names[key.name])}" for key in self.keys
         )
 
+    def among(self, places: Sequence[ScanFile | ScanRows]) -> Self:
+        """The same where rows of the table come from these places, for joins that have to know them."""
+        return self
+
 
 def matched_rows(
     engine: Engine, plan: ScanPlan, join: Join, assignments: Mapping[str, str]
@@ -55,6 +60,7 @@ def matched_rows(
         for column in columns
     }
     extras = [f"{TARGET}.{name}" for name in (ROW_ID, PLACE, POSITION)]
+    join = join.among(source.places)
     rest = f"FROM ({source.sql}) AS {TARGET} JOIN {join.source} AS {SOURCE} ON {join.condition}"
     rows = computed_rows(engine, plan, values, extras, rest, {**source.tables, _TABLE: join.rows})
     places = Places(source.places)

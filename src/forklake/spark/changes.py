@@ -17,7 +17,7 @@ from forklake.model.types import DataType, List, Map, Struct
 from forklake.scan.changes import Gone, plan_places
 from forklake.scan.plan import ScanPlan
 from forklake.spark.condition import condition
-from forklake.spark.holes import INDEX
+from forklake.spark.holes import INDEX, PATH
 from forklake.spark.read import DATA_FILE, ROW_ID, read_places
 from forklake.spark.types import name, text
 from forklake.workbench import Workbench
@@ -59,7 +59,7 @@ def _whole(spark: SparkSession, workbench: Workbench, plan: ScanPlan, columns: C
     """All rows of files, which came or went when their files began to be told of."""
     begins = {place.file.id: place.file.begin for place in (*plan.files, *plan.rows)}
     rows = read_places(spark, workbench, plan, columns, row_id=True)
-    return rows.join(F.broadcast(_known(spark, begins)), DATA_FILE).drop(DATA_FILE, INDEX)
+    return rows.join(F.broadcast(_known(spark, begins)), DATA_FILE).drop(DATA_FILE, INDEX, PATH)
 
 
 def _known(spark: SparkSession, begins: Mapping[DataFileId, SnapshotId]) -> DataFrame:
@@ -91,7 +91,7 @@ def _rows(
     lost = spark.createDataFrame(table, schema)
     lost = lost.selectExpr(DATA_FILE, _SNAPSHOT, f"explode(positions) AS {INDEX}")
     rows = read_places(spark, workbench, plan, columns, row_id=True)
-    return rows.join(lost, [DATA_FILE, INDEX]).drop(DATA_FILE, INDEX)
+    return rows.join(lost, [DATA_FILE, INDEX]).drop(DATA_FILE, INDEX, PATH)
 
 
 def _without_moved(

@@ -40,8 +40,12 @@ def runner_on(spark: SparkSession, storage: Storage) -> Runner:
 
     def runner(rewrites: Sequence[Rewrite], written: list[str]) -> Iterable[Rewritten]:
         pieces = [_Piece(storage.data_path, storage.s3.options, one.to_json()) for one in rewrites]
-        done = [Rewritten.from_json(text) for text in each(spark, pieces, _Piece.done)]
-        written += [path for one in done for path in one.paths]
-        return done
+
+        def note(texts: list[str]) -> list[Rewritten]:
+            done = [Rewritten.from_json(text) for text in texts]
+            written.extend(path for one in done for path in one.paths)
+            return done
+
+        return note(each(spark, pieces, _Piece.done, failed=note))
 
     return runner

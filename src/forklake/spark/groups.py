@@ -35,6 +35,8 @@ from forklake.spark.types import NOBODYS, has_floats, takes_default
 _THREADS = 16
 _TAKEN = "_metadata"
 """Where Spark itself shows what it knows of a file."""
+_POSITIONS = "_tmp_metadata_row_index"
+"""Where Spark's reader puts positions: it cannot read a file that has a column of that name."""
 
 
 @dataclass(slots=True)
@@ -105,6 +107,8 @@ def _group(
     columns: Columns,
     defaulted: list[Column],
 ) -> tuple[object, Group | None]:
+    if any(column.name.lower() == _POSITIONS for column in plan.table.columns):
+        return None, None
     mapping_id = file.file.mapping_id
     if mapping_id is not None and schema is not None:
         mapping = plan.mappings[mapping_id]

@@ -38,14 +38,17 @@ READ_OPTIONS = {
     "recursiveFileLookup": "true",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
+    # Rows that cannot be read are no reason to show fewer, whatever the session says.
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
 }
-_FEW_DELETE_FILES, _FEW_DELETES = 256, 1_000_000
+_FEW_DELETE_FILES, _FEW_DELETES = 1024, 16_000_000
 """Up to so many, delete files are read here: a job of Spark would take longer."""
 _MOST_BITS = 2**27
 """Up to so many rows have a bit in the plan, which every task gets: 16 MiB."""
 _MOST_FILES = 4096
-_MOST_BROADCAST = 50_000_000
-"""Up to how many deleted rows every executor gets a copy."""
+_MOST_BROADCAST = 500_000
+"""Up to how many deleted rows every executor gets a copy: each is a path and a position."""
 _THREADS = 16
 
 

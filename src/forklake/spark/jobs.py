@@ -36,8 +36,20 @@ _LONGEST = 2_000
 """How much of Spark's own words an error keeps."""
 
 
-def each(spark: SparkSession, pieces: Sequence[T], work: Callable[[T], R]) -> list[R]:
-    """Do every piece, each in a task of its own; results come in any order."""
+def _forget(found: object) -> None:
+    """What came of the others is of no use."""
+
+
+def each(
+    spark: SparkSession,
+    pieces: Sequence[T],
+    work: Callable[[T], R],
+    failed: Callable[[list[R]], object] = _forget,
+) -> list[R]:
+    """Do every piece, each in a task of its own; results come in any order.
+
+    If some cannot be done, `failed` gets to know what came of the others before that is said.
+    """
     if not pieces:
         return []
     table = pa.table(
@@ -57,10 +69,14 @@ def each(spark: SparkSession, pieces: Sequence[T], work: Callable[[T], R]) -> li
             for piece in batch.column("piece"):
                 yield work(pickle.loads(piece.as_py()))  # noqa: S301
 
-    return through(tasks.select("piece"), run)
+    return through(tasks.select("piece"), run, failed)
 
 
-def through(frame: DataFrame, work: Callable[[Iterator[pa.RecordBatch]], Iterator[R]]) -> list[R]:
+def through(
+    frame: DataFrame,
+    work: Callable[[Iterator[pa.RecordBatch]], Iterator[R]],
+    failed: Callable[[list[R]], object] = _forget,
+) -> list[R]:
     """Give the rows of a frame to workers, task by task, and only what they say of them comes back."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -73,9 +89,11 @@ def through(frame: DataFrame, work: Callable[[Iterator[pa.RecordBatch]], Iterato
 
     with failures("run this"):
         told = frame.mapInArrow(run, _FOUND).toArrow().column("found").to_pylist()
-    found = [pickle.loads(one) for one in told]  # noqa: S301
-    for one in found:
+    said = [pickle.loads(one) for one in told]  # noqa: S301
+    found: list[R] = [one for one in said if not isinstance(one, ForklakeError)]
+    for one in said:
         if isinstance(one, ForklakeError):
+            failed(found)
             raise one
     return found
 

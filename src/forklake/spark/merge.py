@@ -1,14 +1,17 @@
 """Merging a frame into a table: Spark joins the keys, and those who have the files do the rest.
 
-Of the table only the keys are read for the join. Rows of the frame that meet one then go to the task that
-has its file, and there are joined to the whole row by its position.
+Of the table only the keys are read for the join, of files that may have some of the frame's. Rows of the frame
+that meet one then go to the task that has its file, and there are joined to the whole row by its position.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal as Number
+from functools import reduce
 from itertools import chain
+from typing import Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +20,8 @@ from pyspark.sql import types as T
 
 from forklake.data.fit import fit
 from forklake.engine.merge import SOURCE, TARGET, Join, matched_rows, unmatched_rows
-from forklake.engine.relation import POSITION
+from forklake.engine.relation import PLACE, POSITION
+from forklake.engine.text import text
 from forklake.errors import InvalidArgument
 from forklake.merging import check_extra, join_of, matched_values, unmatched_values
 from forklake.model.columns import Columns
@@ -25,19 +29,26 @@ from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.kernels import pc
 from forklake.model.manifest import Manifest
-from forklake.model.types import Scalar
+from forklake.model.names import quoted
+from forklake.model.predicate import Predicate, parse_predicate
+from forklake.model.types import Decimal, Scalar
 from forklake.scan.plan import ScanFile, ScanPlan, ScanRows, plan_scan
 from forklake.spark.dml import only
 from forklake.spark.hands import Hands
 from forklake.spark.holes import INDEX
-from forklake.spark.jobs import task_number, through
+from forklake.spark.jobs import failures, task_number, through
 from forklake.spark.publish import Done, Writing
-from forklake.spark.read import DATA_FILE, read_places
+from forklake.spark.read import DATA_FILE, located, read_places
 from forklake.spark.types import ddl, given_schema, shown_type, takes, to_arrow
 
 _SPREAD = 64
 """Over how many tasks rows that are new go at most."""
-_AT = "forklake_at"
+_MOST_FILES, _MANY_ROWS = 64, 500_000
+"""How much a task looks at in one query."""
+_MOST_BROADCAST = 64 * 2**20
+"""Up to about so many bytes, every executor gets all rows of the source; if there are more, both are sorted."""
+_ORDERED = ("int8", "int16", "int32", "int64", "date", "varchar")
+_AT, _IN = "forklake_at", "forklake_in"
 _PLAIN = frozenset(
     {"boolean", "int8", "int16", "int32", "int64", "float32", "float64", "date", "time", "timestamp"}
     | {"timestamptz", "varchar", "blob"}
@@ -51,7 +62,13 @@ class _ByPosition(Join):
 
     @property
     def condition(self) -> str:
-        return f"{TARGET}.{POSITION} = {SOURCE}.{_AT}"
+        return f"{TARGET}.{POSITION} = {SOURCE}.{_AT} AND {TARGET}.{PLACE} = {SOURCE}.{_IN}"
+
+    def among(self, places: Sequence[ScanFile | ScanRows]) -> Self:
+        numbers = pa.array([place.file.id for place in places], pa.int64())
+        found = pc.index_in(self.rows.column(_IN), numbers).cast(pa.int64())
+        at = self.rows.column_names.index(_IN)
+        return replace(self, rows=self.rows.set_column(at, _IN, found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +115,20 @@ class _Merging:
         self, runs: _Runs, found: dict[DataFileId, tuple[ScanFile | ScanRows, pa.Array]]
     ) -> Iterator[pa.RecordBatch]:
         """Rows of the table that met one of the source, with new values; where they are is noted."""
-        for file, batches in runs.by_file():
+        if self.changed is None:
+            for file, batches in runs.by_file():
+                rows = pa.Table.from_batches(batches)
+                found[file] = (self.places[file], pc.unique(rows.column(INDEX)).sort())
+            return
+        for files, batches in runs.by_files():
             rows = pa.Table.from_batches(batches)
-            place = self.places[file]
-            if self.changed is None:
-                positions = pc.unique(rows.column(INDEX)).sort()
-                found[file] = (place, positions)
-                continue
             join = join_of(self._given(rows), self.on, self.hands.columns)
-            # One more column, which is not the table's.
+            # Two more columns, which are not the table's.
             given = join.rows.append_column(_AT, rows.column(INDEX))
+            given = given.append_column(_IN, rows.column(DATA_FILE))
             joined = _ByPosition(given, join.keys, join.names)
-            places, values = matched_rows(self.hands.engine, only(self.plan, [place]), joined, self.changed)
+            part = only(self.plan, [self.places[file] for file in files])
+            places, values = matched_rows(self.hands.engine, part, joined, self.changed)
             yield from values
             found |= places.found(twice="refused")
 
@@ -147,6 +166,19 @@ class _Runs:
         if taken:
             yield DataFileId(_file_of(taken[0]) or 0), taken
 
+    def by_files(self) -> Iterator[tuple[list[DataFileId], list[pa.RecordBatch]]]:
+        """Several files at once, so that small ones do not cost a query each."""
+        files: list[DataFileId] = []
+        taken: list[pa.RecordBatch] = []
+        for file, batches in self.by_file():
+            files.append(file)
+            taken += batches
+            if len(files) == _MOST_FILES or sum(batch.num_rows for batch in taken) >= _MANY_ROWS:
+                yield files, taken
+                files, taken = [], []
+        if files:
+            yield files, taken
+
 
 def _file_of(batch: pa.RecordBatch) -> int | None:
     return batch.column(DATA_FILE)[0].as_py()
@@ -177,48 +209,109 @@ def merge_frame(
     matters = when_matched != "ignore"
     if not matters and inserted is None:
         return []
-    plan = plan_scan(writing.draft.source(writing.table))
-    sent = (*plan.files, *plan.rows) if matters else ()
-    merging = _Merging(
-        Hands.of(writing),
-        only(plan, ()),
-        {place.file.id: place for place in sent},
-        tuple(frame.columns),
-        tuple(key.name for key in join.keys),
-        changed,
-        inserted,
-    )
-    met = _met(spark, writing, plan, frame, join, matters, inserted is not None, changed is None)
-    return through(met, merging.done)
-
-
-def _met(
-    spark: SparkSession,
-    writing: Writing,
-    plan: ScanPlan,
-    frame: DataFrame,
-    join: Join,
-    matters: bool,
-    inserts: bool,
-    deletes: bool,
-) -> DataFrame:
-    """The one join: rows of the frame, each with the file and position of the row that it met."""
     keys = _Keys(tuple(join.keys), tuple(join.names[key.name] for key in join.keys))
-    source = keys.of_frame(frame)
-    target = read_places(spark, writing.workbench, plan, keys.columns)
-    same = " AND ".join(f"k{at} = {keys.place(at)}" for at in range(len(keys.columns)))
-    values = [f"s{at}" for at in range(len(frame.columns))]
-    if not matters:
-        found = source.join(target, F.expr(same), "left_anti")
-        return found.selectExpr(*values, f"CAST(NULL AS BIGINT) AS {DATA_FILE}")
-    found = source.join(target, F.expr(same), "left" if inserts else "inner")
+    # Kept while it is needed, because it is looked at more than once and has to be the same each time.
+    source = keys.of_frame(frame).persist()
+    try:
+        with failures("read the rows"):
+            known = _Known.of(source, keys)
+        if not known.rows:
+            return []
+        plan = plan_scan(writing.draft.source(writing.table), known.condition(keys))
+        sent = (*plan.files, *plan.rows) if matters else ()
+        merging = _Merging(
+            Hands.of(writing),
+            only(plan, ()),
+            {place.file.id: place for place in sent},
+            tuple(frame.columns),
+            tuple(key.name for key in join.keys),
+            changed,
+            inserted,
+        )
+        values = [f"s{at}" for at in range(len(frame.columns))]
+        target = read_places(spark, writing.workbench, plan, keys.columns)
+        same = F.expr(" AND ".join(f"k{at} = {keys.place(at)}" for at in range(len(keys.columns))))
+        if known.size > _MOST_BROADCAST:
+            how = "left" if inserted is not None else "inner"
+            met = source.join(target, same, how if matters else "left_anti")
+            met = located(spark, writing.workbench, plan, met) if matters else _placeless(met)
+            return through(_sent(met, keys, values, changed is None), merging.done)
+        found = located(spark, writing.workbench, plan, target.join(F.broadcast(source), same))
+        found = found.select(*values, *keys.own, DATA_FILE, INDEX).persist()
+        try:
+            parts = [found] if matters else []
+            if inserted is not None:
+                parts.append(_placeless(source.join(found.select(*keys.own), list(keys.own), "left_anti")))
+            met = reduce(DataFrame.unionByName, parts)
+            return through(_sent(met, keys, values, changed is None), merging.done)
+        finally:
+            found.unpersist()
+    finally:
+        source.unpersist()
+
+
+def _placeless(rows: DataFrame) -> DataFrame:
+    """Rows that met none."""
+    return rows.selectExpr("*", *(f"CAST(NULL AS BIGINT) AS {place}" for place in (DATA_FILE, INDEX)))
+
+
+def _sent(met: DataFrame, keys: _Keys, values: Sequence[str], deletes: bool) -> DataFrame:
+    """Rows of the frame as workers get them: for each file together, in order, and the others spread."""
     if deletes:
         # Of rows that go, nothing has to be known but where they are.
         values = [f"IF({DATA_FILE} IS NULL, {value}, NULL) AS {value}" for value in values]
-    hashed = ", ".join(f"k{at}" for at in range(len(keys.columns)))
-    spread = f"IF({DATA_FILE} IS NULL, pmod(xxhash64({hashed}), {_SPREAD}), 0)"
-    found = found.selectExpr(*values, DATA_FILE, INDEX, f"{spread} AS spread")
-    return found.repartition(DATA_FILE, "spread").sortWithinPartitions(F.col(DATA_FILE).asc_nulls_first())
+    spread = f"IF({DATA_FILE} IS NULL, pmod(xxhash64({', '.join(keys.own)}), {_SPREAD}), 0)"
+    met = met.selectExpr(*values, DATA_FILE, INDEX, f"{spread} AS spread")
+    return met.repartition(DATA_FILE, "spread").sortWithinPartitions(F.col(DATA_FILE).asc_nulls_first())
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a source once it has been looked at."""
+
+    rows: int
+    width: int
+    low: object
+    high: object
+    """The least and the greatest first key, if its type is one whose order all engines share."""
+
+    @classmethod
+    def of(cls, source: DataFrame, keys: _Keys) -> _Known:
+        asked = [F.count(F.lit(1))]
+        asked += [F.min("k0"), F.max("k0")] if keys.is_ordered else []
+        found = source.agg(*asked).first()
+        if found is None:
+            raise AssertionError("a count is one row")
+        width = sum(_width(field.dataType) for field in source.schema.fields)
+        low, high = (found[1], found[2]) if keys.is_ordered else (None, None)
+        return cls(found[0], width, low, high)
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.width
+
+    def condition(self, keys: _Keys) -> Predicate | None:
+        """What rows of the table meet that meet one of the source; only to pass over files."""
+        column = keys.columns[0]
+        if self.low is None or "\0" in f"{self.low}{self.high}":
+            return None
+        low, high = (text(f"{b:f}" if isinstance(b, Number) else str(b)) for b in (self.low, self.high))
+        name = quoted(column.name)
+        predicate = parse_predicate(f"{name} >= {low} AND {name} <= {high}", (column,))
+        return replace(predicate, sql="(true)", columns=frozenset())
+
+
+def _width(type: T.DataType) -> int:
+    """About how many bytes a value takes."""
+    match type:
+        case T.StructType():
+            return sum(_width(field.dataType) for field in type.fields)
+        case T.ArrayType() | T.MapType():
+            return 200
+        case T.StringType() | T.BinaryType():
+            return 50
+        case _:
+            return 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +326,17 @@ class _Keys:
         for column in self.columns:
             if column.data_type in (Scalar("interval"), Scalar("geometry")):
                 raise InvalidArgument(f'Spark cannot join on "{column.name}": join on other columns')
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """What they are called in the frame of the source."""
+        return tuple(f"k{at}" for at in range(len(self.columns)))
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether all engines agree on the order of the first, and write it alike."""
+        kind = self.columns[0].data_type
+        return isinstance(kind, Decimal) or kind in map(Scalar, _ORDERED)
 
     def place(self, at: int) -> str:
         """A key of the table, in a frame of its places."""

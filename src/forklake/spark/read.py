@@ -44,6 +44,7 @@ from forklake.spark.workers import through_workers
 from forklake.workbench import Workbench
 
 ROW_ID = "row_id"
+_BY_PATH = f"xxhash64({PATH}) = hash AND {same(PATH, 'place')}"
 _EMBEDDED = "embedded"
 DATA_FILE = "data_file"
 """Where a row is: the id of its file, and `INDEX`, its position there."""
@@ -96,11 +97,38 @@ def read_places(
     """The rows of a plan and where each of them is, whatever its condition says.
 
     A column is named `c` and its id here; if it has nanoseconds, all of them are in a column `n` and its id.
+    Without ids of rows, the file of some is only known by its path: `located` finds it.
     """
     workbench.engine.verify(plan)
     nanos = {column.id: f"n{column.id}" for column in columns if column.type == "timestamp_ns"}
     wanted = _Wanted(columns, nanos, row_id, place=True)
     return _united(_parts(spark, workbench.storage, plan, wanted))
+
+
+def located(spark: SparkSession, workbench: Workbench, plan: ScanPlan, places: DataFrame) -> DataFrame:
+    """The same places, each with the id of its file: cheaper for the few rows that are left of many."""
+    if not plan.files:
+        return places.drop(PATH)
+    storage = workbench.storage
+    known = _known_by_path(
+        spark,
+        pa.table(
+            {
+                PATH: [paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in plan.files],
+                "found": pa.array([file.file.id for file in plan.files], pa.int64()),
+            }
+        ),
+        T.StructType([T.StructField(PATH, T.StringType()), T.StructField("found", T.LongType())]),
+    )
+    others = [column for column in places.columns if column not in (DATA_FILE, PATH)]
+    joined = places.join(known, F.expr(_BY_PATH), "left")
+    return joined.selectExpr(*others, f"coalesce({DATA_FILE}, found) AS {DATA_FILE}")
+
+
+def _known_by_path(spark: SparkSession, facts: pa.Table, schema: T.StructType) -> DataFrame:
+    """What is known of files, to be joined by `_BY_PATH`."""
+    known = spark.createDataFrame(facts, schema)
+    return F.broadcast(known.selectExpr("*", f"xxhash64({PATH}) AS hash").withColumnRenamed(PATH, "place"))
 
 
 def _united(parts: Sequence[DataFrame]) -> DataFrame:
@@ -141,22 +169,26 @@ def _parts(spark: SparkSession, storage: Storage, plan: ScanPlan, wanted: _Wante
         for files, lost in holed(group.files)
     ]
     if found.others:
-        parts.append(
-            through_workers(
-                spark,
-                storage,
-                plan,
-                found.others,
-                wanted.schema,
-                wanted.columns,
-                tuple(wanted.nanos),
-                wanted.row_id,
-                wanted.place,
-            )
+        others = through_workers(
+            spark,
+            storage,
+            plan,
+            found.others,
+            wanted.schema,
+            wanted.columns,
+            tuple(wanted.nanos),
+            wanted.row_id,
+            wanted.place,
         )
+        parts.append(_pathless(others) if wanted.place else others)
     if plan.rows or not parts:
-        parts.append(_rows(spark, plan.rows, wanted))
+        rows = _rows(spark, plan.rows, wanted)
+        parts.append(_pathless(rows) if wanted.place else rows)
     return parts
+
+
+def _pathless(places: DataFrame) -> DataFrame:
+    return places.selectExpr("*", f"CAST(NULL AS STRING) AS {PATH}")
 
 
 def _native(
@@ -172,7 +204,8 @@ def _native(
     facts = _facts(storage, group, files, wanted)
     alone = len(files) == 1 and not group.in_path
     holes = holes_of(spark, storage, files) if lost else None
-    needed = {*(holes.needed if holes is not None else ()), *((PATH, INDEX) if facts is not None else ())}
+    needed = set(() if holes is None else holes.needed)
+    needed |= {PATH, INDEX} if facts is not None or wanted.place else set()
     place = [f"{SHOWN[extra]} AS {extra}" for extra in sorted(needed)]
     # From here on all names are ours, whatever the columns are called.
     read = [f"{name(group.names[column.id])} AS {_r(column)}" for column in _inside(group)]
@@ -184,10 +217,10 @@ def _native(
     if facts is not None and alone:
         start, number = f"CAST({_started(files[0])} AS BIGINT)", f"{files[0].file.id}L"
     elif facts is not None:
-        known = spark.createDataFrame(facts, _facts_schema(facts, group))
-        known = known.selectExpr("*", f"xxhash64({PATH}) AS hash").withColumnRenamed(PATH, "place")
-        frame = frame.join(F.broadcast(known), F.expr(f"xxhash64({PATH}) = hash AND {same(PATH, 'place')}"))
-    return frame.selectExpr(*_shown(group, wanted, start, number))
+        frame = frame.join(_known_by_path(spark, facts, _facts_schema(facts, group)), F.expr(_BY_PATH))
+    elif wanted.place:
+        number = "CAST(NULL AS BIGINT)"
+    return frame.selectExpr(*_shown(group, wanted, start, number), *([PATH] if wanted.place else []))
 
 
 def _opened(
@@ -231,7 +264,7 @@ def _has_ids(group: Group, wanted: _Wanted) -> bool:
 
 def _facts(storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _Wanted) -> pa.Table | None:
     inside = [column for column in group.columns if column.id in group.in_path]
-    if not (wanted.row_id or wanted.place or inside):
+    if not (wanted.row_id or inside):
         return None
     facts: dict[str, pa.Array] = {
         PATH: pa.array([paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in files]),
@@ -258,9 +291,9 @@ def _started(file: ScanFile) -> str:
 def _shown(group: Group, wanted: _Wanted, start: str, number: str) -> list[str]:
     found = {column.id: (at, column) for at, column in enumerate(group.columns)}
     selected = [f"{_value(group, at, column)} AS {_c(column)}" for at, column in found.values()]
-    for column_id, number in wanted.nanos.items():
+    for column_id, nanos in wanted.nanos.items():
         at, column = found[column_id]
-        selected.append(f"{_raw(group, at, column)} AS {number}")
+        selected.append(f"{_raw(group, at, column)} AS {nanos}")
     if wanted.row_id:
         counted = f"{start} + {INDEX}"
         embedded = f"coalesce({_EMBEDDED}, {counted})" if _has_ids(group, wanted) else counted

@@ -131,6 +131,9 @@ def _expression(column: Column, given: T.StructField | None) -> str:
 
 def _ordered(expression: str, column: Column) -> str:
     """A value with the fields of structs in the order of the table."""
+    if column.type == "varchar":
+        # Spark takes any bytes for a text, and nobody else could read them.
+        return f"validate_utf8({expression})"
     if not column.children:
         return expression
     inner = [f"{text(c.name)}, {_ordered(f'{expression}.{name(c.name)}', c)}" for c in column.children]
@@ -183,8 +186,9 @@ class _Files:
 def _described(spark: SparkSession, writing: Writing, storage: Storage, folder: str) -> list[Done]:
     """What Spark wrote, from the footers; everything else in the folder goes."""
     files = [storage.address(file.path, relative=False) for file in storage.files(folder, relative=False)]
-    storage.delete([path for path in files if not path.endswith(".parquet")], relative=False)
-    kept = sorted(path for path in files if path.endswith(".parquet"))
+    # What tasks were writing when they were killed is in a folder of its own.
+    kept = sorted(p for p in files if p.endswith(".parquet") and "/_temporary/" not in p[len(folder) - 1 :])
+    storage.delete(sorted(set(files) - set(kept)), relative=False)
     pieces = [
         _Files(writing.ds, number, tuple(kept[start : start + _A_FEW]), writing.options)
         for number, start in enumerate(range(0, len(kept), _A_FEW))

@@ -48,6 +48,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Make a batch one snapshot, unless it was committed before and Spark does not know."""
         told = [message for message in messages if isinstance(message, Written)]
         if not told:
+            if self._overwrite:
+                with opened(self._options) as catalog:
+                    catalog.table(self._options.table).delete()
             return
         ds, query = DistributedSnapshot.from_json(told[0].snapshot), told[0].query
         with opened(self._options) as catalog:
@@ -55,7 +58,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             catalog.commit_distributed(
                 ds,
                 parts,
-                once=f"spark/{query}/{batchId}",
+                once=f"spark/{query}/{ds.tables[0].id}/{batchId}",
                 extra={"stream": {"query": query, "batch": batchId}},
             )
 
