@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from benchmarks.report import Section, Target, table
-from benchmarks.spark_shared import Bench, digest, megabytes, sizes
+from benchmarks.spark_shared import Bench, cpu_seconds, digest, megabytes, sizes
 from benchmarks.timing import Timings, cost, in_turns, same, seconds
 from forklake.lake import Lake
 from forklake.model.options import Options
@@ -110,7 +110,7 @@ def _measured(
         _PLAIN: lambda: baseline.write(made, synced=False),
         _SYNCED: lambda: baseline.write(made, synced=True),
     }
-    timings = in_turns(contenders, rounds, before=tidy, warm=False)
+    timings = in_turns(contenders, rounds, before=tidy, warm=False, cpu=cpu_seconds)
     tidy()
     title = f"append: {expected[0]:,} rows, {layout.title}"
     return Section(title, _table(timings, sized), [_target(layout, timings)])
@@ -125,8 +125,10 @@ def _table(timings: Timings, sized: Mapping[str, tuple[int, int]]) -> str:
     for title, timing in timings.items():
         size, files = sized[title]
         taken = f"{cost(timings[_OURS], timing):.2f}x"
-        lines.append((title, seconds(timing.median), taken, megabytes(size), f"{files:,}"))
-    return table(("", "median", "forklake takes", "size", "files"), lines)
+        lines.append(
+            (title, seconds(timing.median), seconds(timing.cpu), taken, megabytes(size), f"{files:,}")
+        )
+    return table(("", "median", "CPU", "forklake takes", "size", "files"), lines)
 
 
 def _target(layout: Layout, timings: Timings) -> Target:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks.report import Section, Target, table
 from benchmarks.spark_append import Baseline, Layout
-from benchmarks.spark_shared import CATALOG, TABLE, Bench, digest, megabytes, sizes
+from benchmarks.spark_shared import CATALOG, TABLE, Bench, cpu_seconds, digest, megabytes, sizes
 from benchmarks.timing import cost, in_turns, same, seconds
 from forklake.lake import Lake
 from forklake.spark import SparkCatalog
@@ -79,12 +79,13 @@ def _measured(
     answers = {_OURS: digest(fork.read(TABLE)), _REWRITE: digest(anew)}
     same(answers)
     sized = {_OURS: sizes([bench.data]) - base, _REWRITE: sizes([baseline.folder])}
-    timings = in_turns({_OURS: ours, _REWRITE: rewrite}, rounds, before=tidy, warm=False)
+    timings = in_turns({_OURS: ours, _REWRITE: rewrite}, rounds, before=tidy, warm=False, cpu=cpu_seconds)
     same({"every merge": counted, "what is to be merged": {expected}})
     lines = [
         (
             title,
             seconds(timing.median),
+            seconds(timing.cpu),
             f"{cost(timing, timings[_OURS]):.2f}x",
             megabytes(sized[title]),
             f"{sized[title] / sized[_OURS]:.1f}x",
@@ -96,7 +97,7 @@ def _measured(
         found >= LEAST, f"a merge takes at least {LEAST:g}x less time than a full rewrite", f"{found:.2f}x"
     )
     title = f"merge: {expected[0]:,} changed and {expected[2]:,} new rows, {answers[_OURS][0]:,} afterwards"
-    text = table(("", "median", "of a merge", "written", "of a merge"), lines)
+    text = table(("", "median", "CPU", "of a merge", "written", "of a merge"), lines)
     return Section(title, text, [target])
 
 

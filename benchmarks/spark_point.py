@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.report import Section, Target, table
 from benchmarks.sample import SCHEMA, sample
-from benchmarks.spark_shared import OURS, PLAIN, TABLE, Bench
+from benchmarks.spark_shared import OURS, PLAIN, TABLE, Bench, cpu_seconds
 from benchmarks.timing import Work, cost, in_turns, same, seconds
 
 MOST = 0.05
@@ -34,12 +34,13 @@ def point(bench: Bench, *, files: int, rounds: int) -> Section:
         answers = {title: [tuple(row) for row in work()] for title, work in contenders.items()}
         same({"a row": 1, **{title: len(found) for title, found in answers.items()}})
         same(answers)
-        timings = in_turns(contenders, rounds, warm=False)
+        timings = in_turns(contenders, rounds, warm=False, cpu=cpu_seconds)
     ours = timings[_PRUNED]
     lines = [
-        (timing.title, seconds(timing.median), f"{cost(ours, timing):.3f}x") for timing in timings.values()
+        (timing.title, seconds(timing.median), seconds(timing.cpu), f"{cost(ours, timing):.3f}x")
+        for timing in timings.values()
     ]
     found = cost(ours, timings[_UNPRUNED])
     target = Target(found <= MOST, f"a point filter takes at most {MOST:g}x of {_UNPRUNED}", f"{found:.3f}x")
     title = f"point: one row of {files:,} files"
-    return Section(title, table(("", "median", "pruned takes"), lines), [target])
+    return Section(title, table(("", "median", "CPU", "pruned takes"), lines), [target])

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from benchmarks.report import Section, Target, table
-from benchmarks.spark_shared import CATALOG, GONE, OURS, PLAIN, TABLE, Bench
+from benchmarks.spark_shared import CATALOG, GONE, OURS, PLAIN, TABLE, Bench, cpu_seconds
 from benchmarks.timing import Timings, Work, cost, in_turns, same, seconds
 from forklake.spark import SparkCatalog
 
@@ -87,13 +87,13 @@ def read(bench: Bench, *, rows: int, files: int, rounds: int, source: bool) -> I
     """Read whole files, delete one row in a hundred, and read again."""
     with bench.lake() as lake:
         on = bench.catalog(lake)
-        bench.progress(f"read: {rows:,} rows are written")
+        bench.progress(f"{rows:,} rows are written")
         made = bench.rows(rows, files)
         on.create_table(TABLE, made.schema)
         on.append(made, TABLE)
         readers = Readers(bench, on, bench.files(on), source)
         yield _measured(readers, rows, rounds, deleted=False)
-        bench.progress("read: 1 % of the rows are deleted")
+        bench.progress("1 % of the rows are deleted")
         gone = on.delete(TABLE, GONE)
         same({"deleted": gone, "to delete": readers.plain().where(GONE).count()})
         yield _measured(readers, rows - gone, rounds, deleted=True)
@@ -107,19 +107,20 @@ def _measured(readers: Readers, rows: int, rounds: int, *, deleted: bool) -> Sec
         contenders = readers.contenders(query)
         ours = {title: contenders[title]() for title in contenders if title in (OURS, _SOURCE)}
         same({"the rows that are left": query.answer(left), **ours})
-        timings = in_turns(contenders, rounds)
+        timings = in_turns(contenders, rounds, cpu=cpu_seconds)
         lines += _lines(query, timings)
         if not readers.source:
             targets.append(_target(query, timings, deleted=deleted))
     state = "1 % of the rows deleted" if deleted else "no deletes"
-    title = f"read: {rows:,} rows, {len(readers.files)} files, {state}"
-    return Section(title, table(("", "", "median", f"{OURS} takes"), lines), targets)
+    part = "source" if readers.source else "read"
+    title = f"{part}: {rows:,} rows, {len(readers.files)} files, {state}"
+    return Section(title, table(("", "", "median", "CPU", f"{OURS} takes"), lines), targets)
 
 
 def _lines(query: Query, timings: Timings) -> Iterator[Sequence[str]]:
     for place, timing in enumerate(timings.values()):
         taken = f"{cost(timings[OURS], timing):.2f}x"
-        yield ("" if place else query.title, timing.title, seconds(timing.median), taken)
+        yield ("" if place else query.title, timing.title, seconds(timing.median), seconds(timing.cpu), taken)
 
 
 def _target(query: Query, timings: Timings, *, deleted: bool) -> Target:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,26 @@ def digest(frame: DataFrame) -> tuple[Any, ...]:
     """How many rows there are, and a number that depends on every value of them and on no order."""
     every = f"sum(CAST(xxhash64({', '.join(_COLUMNS)}) AS DECIMAL(20, 0)))"
     return tuple(frame.agg(F.count("*"), F.expr(every)).collect()[0])
+
+
+def cpu_seconds() -> float:
+    """What this process and all below it have used: Java, and the workers of Spark.
+
+    Where there is no /proc, only this one counts.
+    """
+    children: dict[int, list[int]] = {}
+    used: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        # A process that has ended meanwhile counts for its parent.
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+            used[int(stat.parent.name)] = sum(map(int, fields[11:15]))
+    below = [os.getpid()]
+    for parent in below:
+        below += children.get(parent, ())
+    ticks = sum(used.get(process, 0) for process in below)
+    return ticks / os.sysconf("SC_CLK_TCK") if used else time.process_time()
 
 
 def sizes(folders: Sequence[Path]) -> int:
