@@ -34,34 +34,38 @@ class Scale:
     """How much to measure."""
 
     rounds: int
+    slow_rounds: int
+    """Where each takes so long that noise matters less."""
     read: int
     files: int
-    """How many files the rows are in."""
+    """How many files those rows are in."""
     source: int
     point_files: int
     append: int
+    tasks: int
+    """How many tasks append those rows, each to a file, or to one of each partition."""
     merge: int
     distributed_files: int
 
 
-FULL = Scale(5, 20_000_000, 20, 2_000_000, 5_000, 5_000_000, 10_000_000, 20_000)
-QUICK = Scale(3, 2_000_000, 20, 200_000, 500, 500_000, 1_000_000, 2_000)
+FULL = Scale(5, 3, 20_000_000, 20, 2_000_000, 5_000, 5_000_000, 8, 10_000_000, 20_000)
+QUICK = Scale(3, 3, 2_000_000, 4, 200_000, 500, 500_000, 4, 1_000_000, 2_000)
 
 
 def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
     """The sections of one part that needs Spark, as they are done."""
-    rounds, files = scale.rounds, scale.files
+    rounds, slow, files = scale.rounds, scale.slow_rounds, scale.files
     match part:
         case "read":
             yield from read(bench, rows=scale.read, files=files, rounds=rounds, source=False)
         case "source":
             yield from read(bench, rows=scale.source, files=files, rounds=rounds, source=True)
         case "point":
-            yield point(bench, files=scale.point_files, rounds=rounds)
+            yield point(bench, files=scale.point_files, rounds=slow)
         case "append":
-            yield from append(bench, rows=scale.append, files=files, rounds=rounds)
+            yield from append(bench, rows=scale.append, tasks=scale.tasks, rounds=slow)
         case _:
-            yield merge(bench, rows=scale.merge, files=files, rounds=rounds)
+            yield merge(bench, rows=scale.merge, files=files, rounds=slow)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -70,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     scale = QUICK if program.quick else FULL
     versions = f"Spark {pyspark.__version__}, Python {platform.python_version()}"
     machine = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the start"
-    print(f"Medians of {scale.rounds} interleaved rounds. {versions}, {machine}.\n", flush=True)
+    rounds = f"Medians of {scale.rounds} interleaved rounds to read, {scale.slow_rounds} of all else"
+    print(f"{rounds}. {versions}, {machine}.\n", flush=True)
     with_spark = [part for part in program.parts if part != "distributed"]
     if with_spark:
         _print_with_spark(program, with_spark, scale)

@@ -64,9 +64,9 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def append(bench: Bench, *, rows: int, files: int, rounds: int) -> Iterator[Section]:
+def append(bench: Bench, *, rows: int, tasks: int, rounds: int) -> Iterator[Section]:
     """Write rows that Spark has in memory, table by table."""
-    made = bench.rows(rows, files).cache()
+    made = bench.rows(rows, tasks).cache()
     expected = digest(made)
     try:
         with bench.lake() as lake:
