@@ -44,7 +44,7 @@ QUERIES = (
         "group by",
         ("region", "paid", "price", "score", "sold_at", "customer"),
         ("region", "paid"),
-        ("count(*)", "sum(price)", "avg(score)", "max(sold_at)", "min(customer)"),
+        ("count(*)", "sum(price)", "avg(score)", "max(sold_at)", "sum(length(customer))"),
     ),
 )
 
