@@ -5,7 +5,7 @@
 #   FORKLAKE_VENV=/some/folder  keep the environment elsewhere
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint format lock clean bench-commit bench-data bench-fork
+.PHONY: help demo test soak lint format lock clean bench-commit bench-data bench-fork bench-spark
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -49,6 +49,9 @@ bench-data: ## Measure rows: append, read, plan, small inserts (ARGS=--quick for
 
 bench-fork: ## Measure forks: one, a million, deep chains, agents (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.fork $(ARGS)
+
+bench-spark: ## Measure Spark: read, append, merge, large snapshots (ARGS=--quick for a short one)
+	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.spark $(ARGS)
 
 # Versions in the others follow test.txt, so that all fit into one environment.
 lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade for newer ones)

@@ -1,7 +1,7 @@
 """What it takes to commit a distributed snapshot of very many files, after the last of them is written.
 
-`python -m benchmarks.distributed` measures on SQLite, DuckDB and a throwaway PostgreSQL with fsync on. The
-commit runs in a process of its own, which reads the manifests that workers have left: 200 files in each.
+The commit runs in a process of its own, `python -m benchmarks.distributed`, which reads the manifests that
+workers have left: 200 files in each.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,48 +19,37 @@ import pyarrow as pa
 import forklake
 from benchmarks.contenders import lake_url
 from benchmarks.memory import peak_memory
-from benchmarks.program import Program, begin
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import same, seconds
 from forklake.data.manifests import write_manifest
 from forklake.data.storage import open_storage
 from forklake.distributed import DistributedSnapshot, FilePart, write_part
-from forklake.localpg import LocalPostgres
 
-PARTS = ("SQLite", "PostgreSQL", "DuckDB")
-FILES = 20_000
+BACKENDS = ("SQLite", "DuckDB", "PostgreSQL")
 PER_PART = 200
 ROWS = 1_000
 COLUMNS = 10
 MOST_SECONDS = 10.0
 MOST_GROWTH = 100e6
-"""How much more memory ten times as many files may take."""
+"""How much more memory four times as many files may take."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
-    program = begin("distributed", __doc__, PARTS, arguments)
-    files = FILES // 10 if program.quick else FILES
-    for backend in program.parts:
-        with LocalPostgres() as server, tempfile.TemporaryDirectory(prefix="forklake-bench-") as folder:
-            print(f"{measured(program, backend, server.url, Path(folder), files)}\n", flush=True)
-    program.progress("done")
-
-
-def measured(program: Program, backend: str, server: str, folder: Path, files: int) -> Section:
-    """Commit a tenth of the files first, for comparison."""
+def distributed(
+    backend: str, server: str, folder: Path, *, files: int, progress: Callable[[str], None]
+) -> Section:
+    """Commit a quarter of the files first, for comparison."""
     told: dict[int, dict[str, float]] = {}
-    for number in (files // 10, files):
+    for number in (files // 4, files):
         name = f"lake_{number}"
         urls = {
             "SQLite": f"sqlite:///{folder}/{name}.db",
             "DuckDB": f"duckdb:///{folder}/{name}.duckdb",
             "PostgreSQL": lake_url(server, name),
         }
-        program.progress(f"{backend}: {number:,} files are laid out")
+        progress(f"distributed: {number:,} files are laid out, {backend}")
         laid = _lay_out(urls[backend], folder / name, number)
-        program.progress(f"{backend}: {number:,} files are committed")
-        command = [sys.executable, "-m", "benchmarks.distributed", "--commit", urls[backend], str(laid)]
+        progress(f"distributed: {number:,} files are committed, {backend}")
+        command = [sys.executable, "-m", "benchmarks.distributed", urls[backend], str(laid)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         told[number] = json.loads(done.stdout)
         same({"committed": told[number]["rows"], "written": number * ROWS})
@@ -83,12 +71,14 @@ def measured(program: Program, backend: str, server: str, folder: Path, files: i
         ),
         Target(
             many - few < MOST_GROWTH,
-            f"the coordinator takes less than {MOST_GROWTH / 1e6:g} MB more than for a tenth of them",
+            f"the coordinator takes less than {MOST_GROWTH / 1e6:g} MB more than for {files // 4:,} files",
             _mb(many - few),
         ),
     ]
     heading = ("", "commit", "memory before", "taken by the commit")
-    return Section(f"distributed snapshot of {COLUMNS} columns on {backend}", table(heading, lines), targets)
+    return Section(
+        f"distributed: one snapshot on {backend}, {COLUMNS} columns", table(heading, lines), targets
+    )
 
 
 def _mb(size: float) -> str:
@@ -137,7 +127,4 @@ def _commit(url: str, descriptor: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--commit"]:
-        print(json.dumps(_commit(sys.argv[2], Path(sys.argv[3]))))
-    else:
-        main()
+    print(json.dumps(_commit(sys.argv[1], Path(sys.argv[2]))))

@@ -18,7 +18,7 @@ class Timing:
     title: str
     seconds: tuple[float, ...]
     cpu_seconds: tuple[float, ...] = ()
-    """What all threads of this process used; a busy machine changes that less."""
+    """What all threads used; a busy machine changes that less."""
 
     @property
     def cpu(self) -> float:
@@ -40,8 +40,12 @@ def in_turns(
     *,
     before: Callable[[], object] = lambda: None,
     warm: bool = True,
+    cpu: Callable[[], float] = time.process_time,
 ) -> Timings:
-    """Time every contender once in each round. With `warm`, each ran once before, unmeasured."""
+    """Time every contender once in each round. With `warm`, each ran once before, unmeasured.
+
+    `cpu` says how much has been used so far, for those that do not work in this process alone.
+    """
     for work in contenders.values() if warm else ():
         work()
     taken: dict[str, list[tuple[float, float]]] = {title: [] for title in contenders}
@@ -49,9 +53,9 @@ def in_turns(
         # Nobody is always the one that follows another.
         for title in reversed(contenders) if turn % 2 else contenders:
             before()
-            used, began = time.process_time(), time.perf_counter()
+            used, began = cpu(), time.perf_counter()
             contenders[title]()
-            taken[title].append((time.perf_counter() - began, time.process_time() - used))
+            taken[title].append((time.perf_counter() - began, cpu() - used))
     return {title: Timing(title, *zip(*found, strict=True)) for title, found in taken.items()}
 
 
