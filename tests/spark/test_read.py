@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -285,13 +286,14 @@ def test_a_session_that_passes_over_bad_files_loses_no_row_of_ours(
     table = catalog.create_table("t", "id BIGINT, other VARCHAR")
     table.append(numbers(100))
     table.append(numbers(50))
-    path = next((tmp_path / "files").rglob("*.parquet"))
-    path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
     setting = "spark.sql.files.ignoreCorruptFiles"
     spark.conf.set(setting, "true")
+    frame = on_spark.read("t")
+    path = next((tmp_path / "files").rglob("*.parquet"))
+    path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
     try:
         with pytest.raises(PySparkException):
-            on_spark.read("t").collect()
+            frame.collect()
     finally:
         spark.conf.unset(setting)
 

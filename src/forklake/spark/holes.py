@@ -7,7 +7,7 @@ it is for what is too large for that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
@@ -92,13 +92,14 @@ def _known_here(storage: Storage, files: Sequence[ScanFile]) -> list[pa.Array] |
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """A table in which the number of a file is found by its key, at one of two places."""
+    """A table in which a file is found by its key, at one of two places."""
 
+    keys: Sequence[int]
     by_size: bool
     """Whether the key is the size of the file, which costs nothing, or a hash of its path."""
     bits: int
-    flat: tuple[int, ...]
-    """For each place, a key and the number of the file that has it."""
+    places: Mapping[int, int]
+    """The number of the file at each place."""
 
     @property
     def key(self) -> Expression:
@@ -119,10 +120,7 @@ def _slots(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> 
     for bits in range(least, least + 6):
         places = _two_places_each(keys, bits)
         if places is not None:
-            flat = [0, -1] * (1 << bits)
-            for place, number in places.items():
-                flat[2 * place : 2 * place + 2] = keys[number], number
-            return _Slots(by_size, bits, tuple(flat))
+            return _Slots(keys, by_size, bits, places)
     return None
 
 
@@ -151,39 +149,49 @@ def _two_places_each(keys: Sequence[int], bits: int) -> dict[int, int] | None:
 def _is_lost(
     spark: SparkSession, slots: _Slots, files: Sequence[ScanFile], lost: Sequence[pa.Array]
 ) -> Expression:
-    words: list[np.ndarray] = []
+    """Whether the bit of a row is set. All numbers are in one array: the table of files, and then the bits.
+
+    The first bits are those of all files at once. Few positions are gone from any file, and to look whether
+    one is costs half as much as to find its file.
+    """
+    longest = -(-max(file.file.record_count for file in files) // 64)
+    anywhere = np.zeros(longest, np.int64)
+    words: list[np.ndarray] = [anywhere]
     for file, positions in zip(files, lost, strict=True):
         bits = np.zeros(-(-file.file.record_count // 64) * 64, np.uint8)
         bits[positions.to_numpy()] = 1
-        words.append(np.packbits(bits, bitorder="little").view("<i8"))
-    starts = list(accumulate((len(found) for found in words), initial=0))[:-1]
-    number = _number(_carried(spark, np.array(slots.flat)), slots)
-    start = F.get(_carried(spark, np.array(starts)), number.cast("int"))
+        found = np.packbits(bits, bitorder="little").view("<i8")
+        anywhere[: len(found)] |= found
+        words.append(found)
+    table = np.full(2 << slots.bits, min(slots.keys) - 1)
+    starts = list(accumulate((len(found) for found in words), initial=len(table)))
+    for place, number in slots.places.items():
+        table[2 * place : 2 * place + 2] = slots.keys[number], starts[number + 1]
+    carried = pa.table({"numbers": pa.array([np.concatenate([table, *words])], pa.list_(pa.int64()))})
+    numbers = spark.createDataFrame(carried, "numbers ARRAY<BIGINT>").scalar()
     index = F.col(INDEX)
-    word = F.get(_carried(spark, np.concatenate(words)), (start + F.shiftright(index, 6)).cast("int"))
-    return F.getbit(word, index.bitwiseAND(F.lit(63)).cast("int")) == 1
+
+    def is_set(start: Expression) -> Expression:
+        word = F.get(numbers, (start + F.shiftright(index, 6)).cast("int"))
+        return F.getbit(word, index.bitwiseAND(F.lit(63)).cast("int")) == 1
+
+    return is_set(F.lit(len(table))) & is_set(_start(numbers, slots))
 
 
-def _number(table: Expression, slots: _Slots) -> Expression:
-    """The number of a file; an error if it is not one that was planned."""
-    key, bits = slots.key, slots.bits
+def _start(numbers: Expression, slots: _Slots) -> Expression:
+    """Where the bits of a file begin; an error if it is not one that was planned."""
+    key = slots.key
 
     def at(place: Expression, more: int) -> Expression:
-        return F.get(table, (place.bitwiseAND(F.lit((1 << bits) - 1)) * 2 + more).cast("int"))
+        return F.get(numbers, (place.bitwiseAND(F.lit((1 << slots.bits) - 1)) * 2 + more).cast("int"))
 
-    one, other = key, F.shiftright(key, bits)
+    other = F.shiftright(key, slots.bits)
     said = F.lit("a file is not the one that was written: its size is another")
     return (
-        F.when((at(one, 0) == key) & (at(one, 1) >= 0), at(one, 1))
-        .when((at(other, 0) == key) & (at(other, 1) >= 0), at(other, 1))
+        F.when(at(key, 0) == key, at(key, 1))
+        .when(at(other, 0) == key, at(other, 1))
         .otherwise(F.raise_error(said).cast("bigint"))
     )
-
-
-def _carried(spark: SparkSession, numbers: np.ndarray) -> Expression:
-    """Numbers that go along with the plan, as an array."""
-    table = pa.table({"numbers": pa.array([numbers.astype(np.int64)], pa.list_(pa.int64()))})
-    return spark.createDataFrame(table, "numbers ARRAY<BIGINT>").scalar()
 
 
 # ---- A join ---

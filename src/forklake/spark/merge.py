@@ -1,6 +1,6 @@
 """Merging a frame into a table: Spark joins the keys, and those who have the files do the rest.
 
-Of the table only the keys are read for the join, of files that may have some of the frame's. Rows of the frame
+Of the table only the keys are read for the join, in files that may have one of the frame. Rows of the frame
 that meet one then go to the task that has its file, and there are joined to the whole row by its position.
 """
 
@@ -46,7 +46,7 @@ _SPREAD = 64
 _MOST_FILES, _MANY_ROWS = 64, 500_000
 """How much a task looks at in one query."""
 _MOST_BROADCAST = 64 * 2**20
-"""Up to about so many bytes, every executor gets all rows of the source; if there are more, both are sorted."""
+"""Up to about so many bytes every executor gets all rows of the source; otherwise both sides are sorted."""
 _ORDERED = ("int8", "int16", "int32", "int64", "date", "varchar")
 _AT, _IN = "forklake_at", "forklake_in"
 _PLAIN = frozenset(
