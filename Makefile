@@ -5,6 +5,8 @@
 #   FORKLAKE_VENV=/some/folder  keep the environment elsewhere
 
 .DEFAULT_GOAL := help
+# Spark starts many Pythons, and without compiled modules each takes seconds to begin.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test soak lint format lock clean bench-commit bench-data bench-fork bench-spark
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.

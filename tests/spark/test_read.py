@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -292,7 +293,7 @@ def test_a_session_that_passes_over_bad_files_loses_no_row_of_ours(
     path = next((tmp_path / "files").rglob("*.parquet"))
     path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
     try:
-        with pytest.raises(PySparkException):
+        with pytest.raises((PySparkException, Py4JError), match="FAILED_READ_FILE"):
             frame.collect()
     finally:
         spark.conf.unset(setting)

@@ -336,7 +336,7 @@ class _Keys:
     def is_ordered(self) -> bool:
         """Whether all engines agree on the order of the first, and write it alike."""
         kind = self.columns[0].data_type
-        return isinstance(kind, Decimal) or kind in map(Scalar, _ORDERED)
+        return isinstance(kind, Decimal) or (isinstance(kind, Scalar) and kind.name in _ORDERED)
 
     def place(self, at: int) -> str:
         """A key of the table, in a frame of its places."""
