@@ -234,6 +234,7 @@ def test_partitions_and_sort_orders_are_kept_by_sparks_own_writer(
             found[tuple(value for _, _, value in rows)] += count
         return found
 
+    assert on_spark.append(on_spark.read("there").limit(0), "there") == 0
     assert parts(there) == parts(here)
     assert sum(parts(there).values()) == 240
     for path in (tmp_path / "files").rglob("*.parquet"):

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -184,7 +184,8 @@ def _tell_end(story: StoryTold, milliseconds: float, *, postgres: bool, output: 
         render(story, output)
         return
     console = terminal()
-    render(story.snapshots, output, last="changes")
+    # What Spark and merges add to a commit is for programs, and as wide as several screens.
+    render([replace(snapshot, extra=None) for snapshot in story.snapshots], output, last="changes")
     console.print()
     console.print(f"All of it was checked, in {milliseconds / 1000:.1f} seconds.", soft_wrap=True)
     if story.kept is None:

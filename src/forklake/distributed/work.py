@@ -49,6 +49,10 @@ class Work:
         storage_options: Mapping[str, str] | None,
     ) -> Self:
         """Check what can be checked before anything is written."""
+        if not isinstance(ds, DistributedSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument(
+                f"a DistributedSnapshot is needed, not {type(ds).__name__}: its from_json reads a text"
+            )
         named = uuid4().hex if part is None else _name(part, "part")
         work = cls(ds, ds.table(table), storage_of(ds.data_path, storage_options), named, _new_attempt())
         work.check_time()

@@ -16,6 +16,8 @@ from forklake.model.types import DataType, List, Map, Struct, can_widen, to_duck
 Columns = tuple[Column, ...]
 ColumnPath = str | Sequence[str]
 """`city`, `address.city`, `"odd.name"`, or the parts as a list."""
+_SHOWN = 10
+"""How many columns an error names."""
 
 
 def build(specs: Iterable[ColumnSpec], last_id: int = 0, last_order: int = 0) -> Columns:
@@ -74,7 +76,8 @@ def find(columns: Columns, path: ColumnPath) -> Column:
         column = _named(level, part)
         if column is None:
             inside = "" if depth == 0 else f' in "{".".join(parts[:depth])}"'
-            names = ", ".join(f'"{candidate.name}"' for candidate in level[:10])
+            names = ", ".join(f'"{candidate.name}"' for candidate in level[:_SHOWN])
+            names += f" and {len(level) - _SHOWN} more" if len(level) > _SHOWN else ""
             raise ColumnNotFound(f'there is no column "{part}"{inside}: there are {names or "none"}')
         level = column.children
     if column is None:

@@ -38,7 +38,8 @@ from forklake.verbs import CatalogVerbs, Name
 class SparkCatalog:
     """Reads and writes the tables of a catalog, or of a transaction, with Spark.
 
-    The session may be any: classic or Connect, local or on a cluster. What it needs is set on it.
+    The session may be any: classic or Connect, local or on a cluster. What it needs is set on it; the Python
+    of its workers needs forklake (`PYSPARK_PYTHON` names it, and `session()` sees to that on this machine).
     """
 
     def __init__(self, spark: SparkSession, catalog: CatalogVerbs, *, ttl: timedelta = DAY) -> None:
@@ -46,6 +47,10 @@ class SparkCatalog:
 
         `ttl` is how long a change may take. Files of one that was broken off go when it is over.
         """
+        if not isinstance(catalog, CatalogVerbs):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument(
+                f"a catalog or a transaction is needed, such as lake.catalog(name), not {_kind(catalog)}"
+            )
         self.spark = prepare(spark)
         self.catalog = catalog
         self.ttl = ttl
@@ -76,17 +81,21 @@ class SparkCatalog:
     def create_table(
         self,
         name: Name,
-        columns: StructType | ColumnSource,
+        columns: DataFrame | StructType | ColumnSource,
         *,
         partition_by: Sequence[str] = (),
         sorted_by: Sequence[str] = (),
         if_not_exists: bool = False,
         comment: str | None = None,
     ) -> Table:
-        """Create a table with the columns of a frame's schema, or as `Catalog.create_table` does."""
+        """Create a table with the columns of a frame or of its schema, or as `Catalog.create_table` does.
+
+        A column that cannot be NULL in the frame is NOT NULL in the table.
+        """
+        given = columns.schema if isinstance(columns, DataFrame) else columns
         return self.catalog.create_table(
             name,
-            given_schema(columns) if isinstance(columns, StructType) else columns,
+            given_schema(given) if isinstance(given, StructType) else given,
             partition_by=partition_by,
             sorted_by=sorted_by,
             if_not_exists=if_not_exists,
@@ -203,10 +212,16 @@ class SparkCatalog:
         return publish(self.catalog, table, work, operation=operation, ttl=self.ttl, before=before)
 
 
+def _kind(value: object) -> str:
+    """A type in full: pandas has a DataFrame too."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
 def _checked(frame: object) -> DataFrame:
     if not isinstance(frame, DataFrame):
         raise InvalidArgument(
-            f"rows are given as a frame of Spark, before the name of the table, not as {type(frame).__name__}"
+            f"rows are given as a frame of Spark, before the name of the table, not as {_kind(frame)}"
         )
     prepare(frame.sparkSession)
     return frame

@@ -32,6 +32,7 @@ R = TypeVar("R")
 _FOUND = "found BINARY"
 _OURS = re.compile(r"^forklake\.errors\.(\w+): (.*)$", re.MULTILINE)
 _ABORTED = re.compile(r"Job aborted.*")
+_MISSING = "No module named 'forklake'"
 _LONGEST = 2_000
 """How much of Spark's own words an error keeps."""
 
@@ -115,6 +116,11 @@ def failures(what: str) -> Generator[None]:
         if ours is not None:
             # A worker had to raise it in the midst of a query, where Spark can only quote it.
             raise getattr(errors, ours[1], EngineError)(ours[2]) from error
+        if _MISSING in said:
+            raise EngineError(
+                f"Spark could not {what}, and nothing has changed: the Python of its workers has no "
+                "forklake. Install it there, and let PYSPARK_PYTHON name that Python before Spark starts"
+            ) from error
         state = error.getSqlState() if isinstance(error, PySparkException) else None
         if (state or "").startswith(("2", "4")):
             raise InvalidData(f"Spark could not {what}: {said[:_LONGEST]}") from error

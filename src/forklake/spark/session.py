@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakSet
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -31,6 +32,7 @@ SETTINGS: Mapping[str, str] = {
 
 _LOCAL_ONLY = {"SPARK_LOCAL_IP": "127.0.0.1"}
 _REMOTE = "sc://"
+_REGISTERED: WeakSet[SparkSession] = WeakSet()
 _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
@@ -86,8 +88,10 @@ def prepare(spark: SparkSession) -> SparkSession:
 
 
 def registered(spark: SparkSession) -> SparkSession:
-    """Make the format "forklake" known to a session."""
-    spark.dataSource.register(ForklakeDataSource)
+    """Make the format "forklake" known to a session, once: Spark complains of a second time."""
+    if spark not in _REGISTERED:
+        spark.dataSource.register(ForklakeDataSource)
+        _REGISTERED.add(spark)
     return spark
 
 

@@ -191,6 +191,10 @@ def _of(type: DataType, scalars: dict[str, spark.DataType]) -> spark.DataType:
 
 def given_schema(schema: spark.StructType) -> pa.Schema:
     """The columns that a table gets from those of a frame."""
+    for field in schema.fields:
+        # Arrow would make a struct of bytes of it.
+        if "variant" in field.dataType.simpleString():
+            raise UnknownType(f'column "{field.name}" is {field.dataType.simpleString()}: make it text first')
     try:
         return to_arrow_schema(schema, timezone="UTC")
     except PySparkException as error:

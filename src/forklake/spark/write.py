@@ -172,14 +172,21 @@ class _Files:
             values = {
                 path: values_in(storage, path, table.partitioning, table.columns) for path in self.addresses
             }
-        found = describe_files(
-            self.ds,
-            table.full_name,
-            self.addresses,
-            part=self.part,
-            partition_values=values,
-            storage_options=self.options,
-        )
+        try:
+            found = describe_files(
+                self.ds,
+                table.full_name,
+                self.addresses,
+                part=self.part,
+                partition_values=values,
+                storage_options=self.options,
+            )
+        except InvalidData as error:
+            # The file is about to be removed: its name helps nobody.
+            said = str(error)
+            for address in self.addresses:
+                said = said.removeprefix(f"{address}: ")
+            raise InvalidData(said) from error
         return found.to_json()
 
 
