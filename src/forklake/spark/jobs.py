@@ -122,7 +122,8 @@ def failures(what: str) -> Generator[None]:
                 "forklake. Install it there, and let PYSPARK_PYTHON name that Python before Spark starts"
             ) from error
         state = error.getSqlState() if isinstance(error, PySparkException) else None
-        if (state or "").startswith(("2", "4")):
+        # Of data, of a statement, or raised by the frame itself.
+        if (state or "").startswith(("2", "4", "P0")):
             raise InvalidData(f"Spark could not {what}: {said[:_LONGEST]}") from error
         aborted = _ABORTED.search(said)
         cause = said[:_LONGEST] if aborted is None else aborted[0][:_LONGEST]

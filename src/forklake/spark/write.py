@@ -133,7 +133,8 @@ def _ordered(expression: str, column: Column) -> str:
     """A value with the fields of structs in the order of the table."""
     if column.type == "varchar":
         # Spark takes any bytes for a text, and nobody else could read them.
-        return f"validate_utf8({expression})"
+        said = text(f'column "{column.name}" holds bytes that are no text in UTF8')
+        return f"if(NOT is_valid_utf8({expression}), raise_error({said}), {expression})"
     if not column.children:
         return expression
     inner = [f"{text(c.name)}, {_ordered(f'{expression}.{name(c.name)}', c)}" for c in column.children]
