@@ -19,6 +19,7 @@ from forklake.model.transforms import encoded, transform_of
 from forklake.spark.types import name
 
 _KEY = "forklake_p"
+_LONGEST = 75
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 
 
@@ -34,7 +35,9 @@ def keys_of(partitioning: Partitioning | None, columns: Columns) -> dict[str, st
         transform, _ = transform_of(field)
         if transform == "bucket":
             return None
-        keys[f"{_KEY}{at}"] = _folder(_part(known[field.column_id], transform))
+        column = known[field.column_id]
+        kind = column.type if transform == "identity" else ""
+        keys[f"{_KEY}{at}"] = _folder(_part(column, transform), kind)
     return keys
 
 
@@ -55,15 +58,19 @@ def _part(column: Column, transform: str) -> str:
     return f"CAST({found} AS STRING)"
 
 
-def _folder(text: str) -> str:
+def _folder(text: str, type: str) -> str:
     """The name of a folder: the text itself where every file system takes it and tells it from others.
 
-    To some of them upper and lower case are the same, and to Spark an empty text is NULL.
+    To some of them upper and lower case are the same, or signs that look alike. Spark takes an empty text for
+    NULL, and writes up to three bytes for each of ours.
     """
-    plain = f"{text} RLIKE '^[a-z0-9_.-]{{0,80}}$'"
-    return (
-        f"if({text} IS NULL, 'null', if({plain}, concat('is-', {text}), concat('sha-', sha2({text}, 256))))"
-    )
+    named = f"concat('is-', {text})"
+    if type in ("varchar", "blob"):
+        short = f"octet_length({text}) <= {_LONGEST}"
+        alike = f" AND lower({text}) = {text} AND char_length({text}) = octet_length({text})"
+        plain = short + (alike if type == "varchar" else "")
+        named = f"if({plain}, {named}, concat('sha-', sha2({text}, 256)))"
+    return f"if({text} IS NULL, 'null', {named})"
 
 
 def values_in(
