@@ -27,7 +27,7 @@ from forklake.errors import (
     InvalidPredicate,
     TableNotFound,
 )
-from forklake.spark import SparkCatalog, dml, publish
+from forklake.spark import SparkCatalog, dml, merge, publish
 from tests.spark.compare import same_feed, same_rows
 
 
@@ -79,6 +79,41 @@ def test_rows_are_merged_into_many_small_files(
     assert sorted((row["id"], row["n"]) for row in table.scan().to_pylist()) == [
         (number, number) for number in (*range(90), 1000)
     ]
+
+
+@pytest.mark.parametrize("most", [merge._MOST_BROADCAST, -1], ids=["broadcast", "sorted"])
+@pytest.mark.parametrize(
+    ("matched", "not_matched"),
+    [("update", "insert"), ("update", "ignore"), ("delete", "insert"), ("ignore", "insert")],
+)
+def test_a_merge_is_what_it_is_locally(
+    spark: SparkSession,
+    catalog: forklake.Catalog,
+    on_spark: SparkCatalog,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    matched: Any,
+    not_matched: Any,
+) -> None:
+    """Whether the source is small or not; with keys that are NULL, outside of all files, and twice new."""
+    monkeypatch.setattr(merge, "_MOST_BROADCAST", most)
+    here, there = (catalog.create_table(name, "id VARCHAR, n INTEGER") for name in ("here", "there"))
+    for table in (here, there):
+        for start in (0, 10, 20):
+            table.append([{"id": f"k{start + at:03}", "n": 0} for at in range(6)])
+        table.append([{"id": None, "n": 0}])
+    newer = pa.table(
+        {"id": ["k003", "k012", "k012x", None, "z", "z", "k010"], "n": pa.array([1] * 7, pa.int32())}
+    )
+    expected = here.merge(newer, on="id", when_matched=matched, when_not_matched=not_matched)
+    frame = spark.createDataFrame(newer)
+    found = on_spark.merge(frame, "there", "id", when_matched=matched, when_not_matched=not_matched)
+    assert found == expected
+
+    def rows(table: forklake.Table) -> list[tuple[Any, ...]]:
+        return sorted(((row["id"], row["n"]) for row in table.scan().to_pylist()), key=repr)
+
+    assert rows(there) == rows(here)
 
 
 # ---- One snapshot ---

@@ -270,25 +270,24 @@ class _Known:
     """What is known of a source once it has been looked at."""
 
     rows: int
-    width: int
+    size: int
+    """About how many bytes they take."""
     low: object
     high: object
     """The least and the greatest first key, if its type is one whose order all engines share."""
 
     @classmethod
     def of(cls, source: DataFrame, keys: _Keys) -> _Known:
-        asked = [F.count(F.lit(1))]
+        fields = source.schema.fields
+        long = [f.name for f in fields if isinstance(f.dataType, T.StringType | T.BinaryType)]
+        asked = [F.count(F.lit(1)), *(F.coalesce(F.sum(F.octet_length(name)), F.lit(0)) for name in long)]
         asked += [F.min("k0"), F.max("k0")] if keys.is_ordered else []
         found = source.agg(*asked).first()
         if found is None:
             raise AssertionError("a count is one row")
-        width = sum(_width(field.dataType) for field in source.schema.fields)
-        low, high = (found[1], found[2]) if keys.is_ordered else (None, None)
-        return cls(found[0], width, low, high)
-
-    @property
-    def size(self) -> int:
-        return self.rows * self.width
+        size = found[0] * sum(_width(field.dataType) for field in fields) + sum(found[1 : len(long) + 1])
+        low, high = found[-2:] if keys.is_ordered else (None, None)
+        return cls(found[0], size, low, high)
 
     def condition(self, keys: _Keys) -> Predicate | None:
         """What rows of the table meet that meet one of the source; only to pass over files."""
@@ -302,14 +301,12 @@ class _Known:
 
 
 def _width(type: T.DataType) -> int:
-    """About how many bytes a value takes."""
+    """About how many bytes a value takes, without those of a text."""
     match type:
         case T.StructType():
             return sum(_width(field.dataType) for field in type.fields)
         case T.ArrayType() | T.MapType():
             return 200
-        case T.StringType() | T.BinaryType():
-            return 50
         case _:
             return 16
 
