@@ -96,6 +96,8 @@ def test_conditions_that_tell_null_apart_find_what_duckdb_finds_in_memory(
     lake.set_option("data_inlining_row_limit", 0)
     lake.set_option("parquet_row_group_size", GROUP)
     memory = duckdb.connect()
+    # Its optimizer finds no row for (b = TRUE) OR (b IS DISTINCT FROM TRUE) where b is NULL (DuckDB 1.5.5).
+    memory.execute("PRAGMA disable_optimizer")
 
     @settings(
         max_examples=EXAMPLES[lake_url.partition(":")[0]] * settings.default.max_examples // 100,

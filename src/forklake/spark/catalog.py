@@ -47,11 +47,11 @@ class SparkCatalog:
 
         `ttl` is how long a change may take. Files of one that was broken off go when it is over.
         """
+        self.spark = prepare(spark)
         if not isinstance(catalog, CatalogVerbs):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(
                 f"a catalog or a transaction is needed, such as lake.catalog(name), not {_kind(catalog)}"
             )
-        self.spark = prepare(spark)
         self.catalog = catalog
         self.ttl = ttl
 
