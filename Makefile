@@ -27,7 +27,7 @@ soak: ## Run the property tests for much longer
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" FORKLAKE_HYPOTHESIS=soak && \
 	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" --timeout 7200 \
-	    tests/property tests/unit $(ARGS)
+	    tests/property tests/unit tests/spark $(ARGS)
 
 lint: ## Check style, types and layers
 	$(call in_venv,test) \

@@ -39,12 +39,13 @@ class Baseline:
             compression_level=self.options.parquet_compression_level,
         )
         if synced:
-            _sync(path)
-            _sync(path.parent)
+            sync(path)
+            sync(path.parent)
         return path
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
+from benchmarks.append import sync
 from benchmarks.report import Section, Target, table
 from benchmarks.spark_shared import Bench, cpu_seconds, digest, megabytes, sizes
 from benchmarks.timing import Timings, cost, in_turns, same, seconds
@@ -57,15 +58,7 @@ class Baseline:
         writer.partitionBy(*self.layout.partition_by).parquet(str(self.folder))
         if synced:
             for path in (*self.folder.rglob("*.parquet"), self.folder):
-                _sync(path)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+                sync(path)
 
 
 def append(bench: Bench, *, rows: int, tasks: int, rounds: int) -> Iterator[Section]:

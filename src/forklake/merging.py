@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from forklake.model.columns import Columns, find
 from forklake.model.entities import Column
 from forklake.model.expressions import check_qualified
 from forklake.model.names import quoted
+from forklake.model.predicate import Predicate, parse_predicate
 
 Matched = str | Mapping[str, str]
 """`update`, `delete`, `ignore`, or new values by column: `{"n": "target.n + source.n"}`."""
@@ -60,6 +61,16 @@ def check_extra(join: Join, columns: Columns, *asked: object) -> None:
         raise InvalidData(
             f"the source has columns that the table does not have: {', '.join(sorted(extra))}; it has {known}"
         )
+
+
+def key_range(key: Column, low: str, high: str) -> Predicate:
+    """Files outside of the range of a source's keys need not be read; rows are told apart by the join.
+
+    Both bounds are SQL literals.
+    """
+    name = quoted(key.name)
+    predicate = parse_predicate(f"{name} >= {low} AND {name} <= {high}", (key,))
+    return replace(predicate, sql="(true)", columns=frozenset())
 
 
 def matched_values(asked: object, join: Join, columns: Columns) -> dict[str, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from forklake.merging import (
     RowsMerged,
     check_extra,
     join_of,
+    key_range,
     matched_values,
     unmatched_values,
 )
@@ -35,8 +36,7 @@ from forklake.model.columns import Columns, find
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.ids import TableId
-from forklake.model.names import quoted
-from forklake.model.predicate import Predicate, parse_expression, parse_predicate
+from forklake.model.predicate import Predicate, parse_expression
 from forklake.reading import Scan, scan_of
 from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
@@ -253,7 +253,7 @@ class RowVerbs:
         check_extra(join, table.columns, when_matched, when_not_matched)
         new_values = matched_values(when_matched, join, table.columns)
         inserted_values = unmatched_values(when_not_matched, join, table.columns)
-        plan = plan_scan(draft.source(table), self._key_range(join, table))
+        plan = plan_scan(draft.source(table), self._key_range(join))
         arrived = Arrived()
         if inserted_values is not None:
             chosen = tuple(column for column in table.columns if column.name in inserted_values)
@@ -283,15 +283,10 @@ class RowVerbs:
         output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
         return take_in(reader, reader.schema, output)
 
-    def _key_range(self, join: Join, table: Table) -> Predicate | None:
-        """Files outside the range of the source's keys need not be read; rows are told apart by the join."""
-        key = join.keys[0]
-        found = bounds_of(self._scope.workbench.engine, join, key)
-        if found is None:
-            return None
-        name = quoted(key.name)
-        predicate = parse_predicate(f"{name} >= {found[0]} AND {name} <= {found[1]}", table.columns)
-        return replace(predicate, sql="(true)", columns=frozenset())
+    def _key_range(self, join: Join) -> Predicate | None:
+        """What rows of the table meet that meet one of the source."""
+        found = bounds_of(self._scope.workbench.engine, join, join.keys[0])
+        return None if found is None else key_range(join.keys[0], *found)
 
     def _write(self, data: Rows, before: Callable[[Draft, Table], None]) -> int:
         """Take rows in once, then stage them as often as the change is tried."""

@@ -169,11 +169,8 @@ def test_a_table_that_is_compacted_is_what_it_would_be_without(lake: forklake.La
 
     @settings(
         max_examples=PROGRAMS[backend] * scale,
-        derandomize=scale == 1,
         phases=(Phase.explicit, Phase.reuse, Phase.generate),
         suppress_health_check=list(HealthCheck),
-        deadline=None,
-        print_blob=True,
     )
     @given(seed=st.integers(0, 2**32))
     def programs(seed: int) -> None:

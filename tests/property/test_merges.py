@@ -318,12 +318,8 @@ def test_a_merge_brings_exactly_what_the_other_side_has_not_seen(lake: forklake.
 
     @settings(
         max_examples=PROGRAMS[backend] * scale,
-        # A soak looks for new programs; otherwise the same ones are told every time.
-        derandomize=scale == 1,
         phases=(Phase.explicit, Phase.reuse, Phase.generate),
         suppress_health_check=list(HealthCheck),
-        deadline=None,
-        print_blob=True,
     )
     @given(seed=st.integers(0, 2**32))
     def programs(seed: int) -> None:

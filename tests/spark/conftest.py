@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 import forklake
 from forklake.spark import SparkCatalog, session
 from tests.contract.conftest import lake, lake_url, raw, sql_on
+from tests.property.test_tables import Lakes
 
 __all__ = ["lake", "lake_url", "raw", "sql_on"]
 
@@ -33,9 +34,22 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[forklake.Catalog]:
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/lake.db"
+
+
+@pytest.fixture
+def lakes(lake: forklake.Lake, lake_url: str) -> Iterator[Lakes]:
+    """What stories are told in, on each backend."""
+    lakes = Lakes(lake, lake_url)
+    yield lakes
+    lakes.close()
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, url: str) -> Iterator[forklake.Catalog]:
     """A catalog whose tables keep two rows at most in the metadata."""
-    with forklake.connect(f"sqlite:///{tmp_path}/lake.db", data_path=tmp_path / "files", create=True) as lake:
+    with forklake.connect(url, data_path=tmp_path / "files", create=True) as lake:
         lake.set_option("data_inlining_row_limit", 2)
         yield lake.create_catalog("main_catalog")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 import forklake
+from forklake.data.fit import fit
 from forklake.spark import SparkCatalog
 from forklake.spark.types import shown_type, to_arrow
 from tests.property.table_programs import DML, Op, Program, programs
@@ -50,7 +50,7 @@ class SparkRun(Run):
             case "update", assignments, where:
                 return seen.update(name, assignments, None if where is None else where.sql)
             case "append" | "overwrite" | "merge", names, rows, *rest:
-                frame = self._frame(names, rows)
+                frame = self._frame(scope, names, rows)
                 if frame is None:
                     return super()._on_real(scope, op)
                 return self._with_frame(seen, op[0], frame, name, rest[1:])
@@ -69,26 +69,23 @@ class SparkRun(Run):
                 done = seen.merge(frame, name, [on], when_matched=matched, when_not_matched=unmatched)
                 return done.updated, done.deleted, done.inserted
 
-    def _frame(self, names: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> DataFrame | None:
-        columns = [self.model.column(name) for name in names]
-        if not names or any(names_in(column.type) & INEXACT for column in columns):
+    def _frame(
+        self,
+        scope: forklake.Catalog | forklake.Transaction,
+        names: tuple[str, ...],
+        rows: tuple[tuple[Any, ...], ...],
+    ) -> DataFrame | None:
+        types = [self.model.column(name).type for name in names]
+        if not names or any(names_in(type) & INEXACT for type in types):
             return None
+        known = {column.name: column for column in scope.table(self.model.name).columns}
         given = self._data(names, rows, "arrow")
         arrays = [
-            to_arrow(pa.concat_arrays(values.chunks) if values.chunks else pa.array([], values.type), c.type)
-            for values, c in zip(given.columns, columns, strict=True)
+            to_arrow(fit(given[name].combine_chunks(), known[name]), type)
+            for name, type in zip(names, types, strict=True)
         ]
-        schema = T.StructType(
-            [T.StructField(n, shown_type(c.type)) for n, c in zip(names, columns, strict=True)]
-        )
-        return self.spark.createDataFrame(pa.table(arrays, schema.names), schema)
-
-
-@pytest.fixture
-def lakes(lake: forklake.Lake, lake_url: str) -> Iterator[Lakes]:
-    lakes = Lakes(lake, lake_url)
-    yield lakes
-    lakes.close()
+        fields = [T.StructField(name, shown_type(type)) for name, type in zip(names, types, strict=True)]
+        return self.spark.createDataFrame(pa.table(arrays, list(names)), T.StructType(fields))
 
 
 def tell(lakes: Lakes, spark: SparkSession, stories: st.SearchStrategy[Program]) -> None:

@@ -27,11 +27,6 @@ Read = Callable[..., DataFrame]
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/lake.db"
-
-
-@pytest.fixture
 def read(spark: SparkSession, catalog: forklake.Catalog, url: str) -> Read:
     def load(table: str = "t", catalog: str = catalog.name, **options: Any) -> DataFrame:
         given = {"lake": url, "catalog": catalog, "table": table, **options}

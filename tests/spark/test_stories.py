@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-import forklake
 from forklake.errors import InvalidPredicate
 from forklake.spark import SparkCatalog
 from tests.property.table_programs import DDL, DML, LAYOUT, Program, programs
@@ -18,13 +15,6 @@ from tests.property.test_tables import Lakes, Run
 from tests.spark.compare import same_rows
 
 EXAMPLES = {"sqlite": 6, "duckdb": 2, "postgresql": 2}
-
-
-@pytest.fixture
-def lakes(lake: forklake.Lake, lake_url: str) -> Iterator[Lakes]:
-    lakes = Lakes(lake, lake_url)
-    yield lakes
-    lakes.close()
 
 
 def tell(lakes: Lakes, spark: SparkSession, stories: st.SearchStrategy[Program]) -> None:

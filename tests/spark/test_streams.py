@@ -24,11 +24,6 @@ Stream = Callable[..., DataFrame]
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/lake.db"
-
-
-@pytest.fixture
 def stream(spark: SparkSession, catalog: forklake.Catalog, url: str) -> Stream:
     def load(table: str = "source", **options: Any) -> DataFrame:
         given = {"lake": url, "catalog": catalog.name, "table": table, **options}

@@ -139,7 +139,8 @@ class RowDraft:
         before = {
             column.id: column.name for top in table.columns for column in top.walk() if column is not top
         }
-        for lost in self._renamed(table, before, columns):
+        lost = next(self._renamed(table, before, columns), None)
+        if lost is not None:
             raise InvalidSchemaChange(
                 f'"{lost}" is new and this transaction has written rows with it: commit before you rename it'
             )
@@ -157,13 +158,14 @@ class RowDraft:
     ) -> Iterator[str]:
         """Names that were never committed, of columns that this draft has written rows with."""
         rows = self._rows.get(table.id)
-        if rows is None or not rows.added:
+        written = set[tuple[ColumnId, str]]() if rows is None else rows.names_with(table)
+        if not written:
             return
         history = [] if table.id < 0 else self.state.column_history(table.id)
         stored = {(entry.column_id, entry.name) for entry in history}
         for column in (column for top in columns for column in top.walk()):
             name = before.get(column.id, column.name)
-            if name != column.name and (column.id, name) not in stored:
+            if name != column.name and (column.id, name) in written - stored:
                 yield name
 
     def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool, frozenset[ColumnId]]:

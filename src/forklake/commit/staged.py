@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from forklake.model.entities import Table
 from forklake.model.files import DataFile, WrittenDeletes, WrittenFile
-from forklake.model.ids import CatalogId, DataFileId, MappingId, SnapshotId
+from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.kernels import pc
 from forklake.model.mapping import Mapping as NameMapping
 from forklake.scan.plan import Positions, ScanFile, ScanRows, Uncommitted
@@ -75,7 +76,17 @@ class StagedRows:
     """Paths of files that existed before: a table has each of them once."""
     looked: bool = False
     """Whether rows were added because none with their keys was there."""
+    names: set[tuple[ColumnId, str]] = field(default_factory=set[tuple[ColumnId, str]])
+    """Under which names files have columns that were added up to `last_named`."""
     last_id: int = BUFFER
+    last_named: int = BUFFER
+
+    def names_with(self, table: Table) -> set[tuple[ColumnId, str]]:
+        """Under which names files that were added have columns, now that the table is about to change."""
+        if any(file < self.last_named for file in self.added):
+            self.names |= {(column.id, column.name) for column in table.walk()}
+        self.last_named = self.last_id
+        return self.names
 
     def new_id(self) -> int:
         """A provisional number for a file or a mapping."""

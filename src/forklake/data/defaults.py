@@ -29,8 +29,7 @@ def default_of(column: Column, rows: int, evaluate: Evaluate | None = None) -> p
     """The default of a column, for a number of rows; NULL if it has none."""
     default = column.default
     if default is None:
-        if not column.nullable:
-            raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
+        check_optional(column)
         return pa.nulls(rows, file_type(column))
     if default.kind == "literal":
         return _repeated(_constant(default.value, column), rows)
@@ -45,6 +44,12 @@ def default_of(column: Column, rows: int, evaluate: Evaluate | None = None) -> p
     if len(array) != rows:
         raise InvalidData(f'the default of "{column.name}" gave {len(array)} values for {rows} rows')
     return fit(array, column)
+
+
+def check_optional(column: Column) -> None:
+    """Refuse to leave out a column that has to have a value."""
+    if column.default is None and not column.nullable:
+        raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
 
 
 def initial_of(column: Column, rows: int) -> pa.Array:

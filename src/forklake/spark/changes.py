@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import accumulate
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +18,7 @@ from forklake.scan.plan import ScanPlan
 from forklake.spark.condition import condition
 from forklake.spark.holes import INDEX, PATH
 from forklake.spark.read import DATA_FILE, ROW_ID, read_places
-from forklake.spark.types import name, text
+from forklake.spark.types import lists_of, name, text
 from forklake.workbench import Workbench
 
 _KIND, _SNAPSHOT = "kind", "snapshot"
@@ -77,14 +76,11 @@ def _rows(
 ) -> DataFrame:
     """Single rows that went."""
     events = list(gone)
-    ends = accumulate((len(event.positions) for event in events), initial=0)
-    flat = pa.concat_arrays([event.positions for event in events])
-    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
     table = pa.table(
         {
             DATA_FILE: pa.array([event.place.file.id for event in events], pa.int64()),
             _SNAPSHOT: pa.array([event.snapshot for event in events], pa.int64()),
-            "positions": lists,
+            "positions": lists_of([event.positions for event in events]),
         }
     )
     schema = f"{DATA_FILE} BIGINT, {_SNAPSHOT} BIGINT, positions ARRAY<BIGINT>"

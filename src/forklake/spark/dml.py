@@ -7,8 +7,8 @@ written by those who found the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -16,14 +16,11 @@ from forklake.distributed import write_part
 from forklake.engine.condition import condition_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.model.manifest import Manifest
-from forklake.scan.plan import ScanFile, ScanPlan, ScanRows, plan_scan
+from forklake.scan.plan import ScanPlan, plan_scan
 from forklake.spark.hands import Hands
 from forklake.spark.jobs import each
+from forklake.spark.parts import parts_of
 from forklake.spark.publish import Done, Writing
-
-_SIZE = 256 * 2**20
-_MOST_FILES = 64
-"""How much one task takes at most, unless one file alone is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +84,3 @@ def _all(
     hands = Hands.of(writing)
     pieces = [_Piece(hands, number, part, values) for number, part in enumerate(parts_of(plan))]
     return each(spark, pieces, _Piece.done)
-
-
-def parts_of(plan: ScanPlan) -> Iterator[ScanPlan]:
-    """A plan in parts, each for one task; together they read what it reads."""
-    taken: list[ScanFile] = []
-    size = 0
-    for file in plan.files:
-        if taken and (size + file.file.file_size_bytes > _SIZE or len(taken) == _MOST_FILES):
-            yield only(plan, taken)
-            taken, size = [], 0
-        taken.append(file)
-        size += file.file.file_size_bytes
-    # Inlined rows are few.
-    if taken or plan.rows:
-        yield only(plan, [*taken, *plan.rows])
-
-
-def only(plan: ScanPlan, places: Sequence[ScanFile | ScanRows]) -> ScanPlan:
-    """A plan that reads some of its files, fit to be sent elsewhere."""
-    files = tuple(place for place in places if isinstance(place, ScanFile))
-    rows = tuple(place for place in places if isinstance(place, ScanRows))
-    return replace(plan, files=files, rows=rows, find_pruned=tuple)

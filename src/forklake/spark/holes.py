@@ -24,7 +24,7 @@ from forklake.data.storage import Storage
 from forklake.model.ids import POSITION_COLUMN
 from forklake.scan.plan import ScanFile
 from forklake.spark import paths
-from forklake.spark.types import FIELD_ID
+from forklake.spark.types import FIELD_ID, lists_of
 
 PATH, INDEX, SIZE = "path", "index", "size"
 """What a frame may show of the place of each row."""
@@ -63,19 +63,26 @@ class Holes:
 
 def holes_of(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> Holes:
     """How to read files that lost some of their rows."""
-    known = _known_here(storage, files)
-    slots = None if known is None else _slots(spark, storage, files)
-    if known is None or slots is None:
-        return Holes(frozenset({PATH, INDEX}), lambda frame: _joined(spark, storage, frame, files, known))
-    lost = _is_lost(spark, slots, files, known)
+    slots = _slots(spark, storage, files)
+    if slots is None:
+        return Holes(frozenset({PATH, INDEX}), lambda frame: _joined(spark, storage, frame, files))
+    lost = _is_lost(spark, slots, files, _positions(storage, files))
     return Holes(frozenset({SIZE if slots.by_size else PATH, INDEX}), lambda frame: frame.where(~lost))
 
 
-def _known_here(storage: Storage, files: Sequence[ScanFile]) -> list[pa.Array] | None:
-    """The positions that each file has lost, unless that is too much to be known here."""
+def _is_too_much(files: Sequence[ScanFile]) -> bool:
+    """Whether this is not the place to know what each file has lost."""
     named = [file.file.deletes for file in files if file.file.deletes is not None]
-    if len(named) > _FEW_DELETE_FILES or sum(found.delete_count for found in named) > _FEW_DELETES:
-        return None
+    return (
+        len(files) > _MOST_FILES
+        or sum(file.file.record_count for file in files) > _MOST_BITS
+        or len(named) > _FEW_DELETE_FILES
+        or sum(found.delete_count for found in named) > _FEW_DELETES
+    )
+
+
+def _positions(storage: Storage, files: Sequence[ScanFile]) -> list[pa.Array]:
+    """The positions that each file has lost."""
     with ThreadPoolExecutor(_THREADS, "forklake-deletes") as pool:
         read = pool.map(
             lambda file: [] if file.file.deletes is None else [positions_of(storage, file.file.deletes)],
@@ -108,12 +115,12 @@ class _Slots:
 
 def _slots(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> _Slots | None:
     """None if all that is too large, or files cannot be told apart so."""
-    if len(files) > _MOST_FILES or sum(file.file.record_count for file in files) > _MOST_BITS:
+    if _is_too_much(files):
         return None
     keys = [file.file.file_size_bytes for file in files]
     by_size = len(set(keys)) == len(keys)
     if not by_size:
-        shown = pa.table({PATH: _shown(storage, files)})
+        shown = pa.table({PATH: paths.of_files(storage, files)})
         hashed = spark.createDataFrame(shown, f"{PATH} STRING").select(F.xxhash64(PATH))
         keys = hashed.toArrow().column(0).to_pylist()
     least = len(keys).bit_length() + 1
@@ -122,10 +129,6 @@ def _slots(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> 
         if places is not None:
             return _Slots(keys, by_size, bits, places)
     return None
-
-
-def _shown(storage: Storage, files: Sequence[ScanFile]) -> list[str]:
-    return [paths.shown(storage.address(file.path, file.file.path_is_relative)) for file in files]
 
 
 def _two_places_each(keys: Sequence[int], bits: int) -> dict[int, int] | None:
@@ -197,19 +200,13 @@ def _start(numbers: Expression, slots: _Slots) -> Expression:
 # ---- A join ---
 
 
-def _joined(
-    spark: SparkSession,
-    storage: Storage,
-    frame: DataFrame,
-    files: Sequence[ScanFile],
-    known: Sequence[pa.Array] | None,
-) -> DataFrame:
+def _joined(spark: SparkSession, storage: Storage, frame: DataFrame, files: Sequence[ScanFile]) -> DataFrame:
     """Rows without those that are gone, found by one number, and told apart by the exact place.
 
     The position alone is the fastest such number, unless each is gone from several files.
     """
     gone = sum(file.file.record_count - file.live_rows for file in files)
-    lost = _listed(spark, storage, files, known)
+    lost = _listed(spark, storage, files)
     lost = F.broadcast(lost) if gone <= _MOST_BROADCAST else lost
     exact = same(PATH, "place")
     if gone <= max(file.file.record_count for file in files):
@@ -224,22 +221,24 @@ def same(one: str, other: str) -> str:
     return f"{one} >= {other} AND {one} <= {other}"
 
 
-def _listed(
-    spark: SparkSession, storage: Storage, files: Sequence[ScanFile], known: Sequence[pa.Array] | None
-) -> DataFrame:
-    nothing = pa.array([], pa.int64())
-    here = [nothing if f.deleted is None else f.deleted for f in files] if known is None else known
+def _listed(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
+    """All that is gone: what came with the plan, and what delete files name, read by Spark."""
+    here = [file for file in files if file.deleted is not None]
     # One row for each file: what is repeated for each position does not have to be sent.
-    ends = accumulate((len(found) for found in here), initial=0)
-    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(here))
-    table = pa.table({"place": pa.array(_shown(storage, files), pa.string()), "positions": lists})
+    table = pa.table(
+        {
+            "place": pa.array(paths.of_files(storage, here), pa.string()),
+            "positions": lists_of([file.deleted for file in here if file.deleted is not None]),
+        }
+    )
     frame = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
     frame = frame.selectExpr("place", "explode(positions) AS position")
-    return frame if known is not None else frame.union(_from_files(spark, storage, files))
+    named = [file for file in files if file.file.deletes is not None]
+    return frame.union(_from_files(spark, storage, named)) if named else frame
 
 
 def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
-    """What delete files name, read by Spark: there may be very many."""
+    """What the delete files of these name."""
     deletes = [(file, file.file.deletes) for file in files if file.file.deletes is not None]
     addresses = {storage.address(d.path, d.path_is_relative): f for f, d in deletes}
     schema = T.StructType([T.StructField("pos", T.LongType(), True, {FIELD_ID: POSITION_COLUMN})])
@@ -247,7 +246,7 @@ def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]
     table = pa.table(
         {
             "file": [paths.shown(address) for address in addresses],
-            "place": _shown(storage, list(addresses.values())),
+            "place": paths.of_files(storage, list(addresses.values())),
         }
     )
     known = F.broadcast(spark.createDataFrame(table, "file STRING, place STRING"))

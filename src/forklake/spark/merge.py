@@ -23,23 +23,22 @@ from forklake.engine.merge import SOURCE, TARGET, Join, matched_rows, unmatched_
 from forklake.engine.relation import PLACE, POSITION
 from forklake.engine.text import text
 from forklake.errors import InvalidArgument
-from forklake.merging import check_extra, join_of, matched_values, unmatched_values
+from forklake.merging import check_extra, join_of, key_range, matched_values, unmatched_values
 from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.kernels import pc
 from forklake.model.manifest import Manifest
-from forklake.model.names import quoted
-from forklake.model.predicate import Predicate, parse_predicate
+from forklake.model.predicate import Predicate
 from forklake.model.types import Decimal, Scalar
 from forklake.scan.plan import ScanFile, ScanPlan, ScanRows, plan_scan
-from forklake.spark.dml import only
 from forklake.spark.hands import Hands
 from forklake.spark.holes import INDEX
 from forklake.spark.jobs import failures, task_number, through
+from forklake.spark.parts import only
 from forklake.spark.publish import Done, Writing
 from forklake.spark.read import DATA_FILE, located, read_places
-from forklake.spark.types import ddl, given_schema, shown_type, takes, to_arrow
+from forklake.spark.types import ALIKE, ddl, given_schema, shown_type, takes, to_arrow
 
 _SPREAD = 64
 """Over how many tasks rows that are new go at most."""
@@ -49,11 +48,6 @@ _MOST_BROADCAST = 64 * 2**20
 """Up to about so many bytes every executor gets all rows of the source; otherwise both sides are sorted."""
 _ORDERED = ("int8", "int16", "int32", "int64", "date", "varchar")
 _AT, _IN = "forklake_at", "forklake_in"
-_PLAIN = frozenset(
-    {"boolean", "int8", "int16", "int32", "int64", "float32", "float64", "date", "time", "timestamp"}
-    | {"timestamptz", "varchar", "blob"}
-)
-"""Types of keys that Spark has too, and compares as we do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +289,7 @@ class _Known:
         if self.low is None or "\0" in f"{self.low}{self.high}":
             return None
         low, high = (text(f"{b:f}" if isinstance(b, Number) else str(b)) for b in (self.low, self.high))
-        name = quoted(column.name)
-        predicate = parse_predicate(f"{name} >= {low} AND {name} <= {high}", (column,))
-        return replace(predicate, sql="(true)", columns=frozenset())
+        return key_range(column, low, high)
 
 
 def _width(type: T.DataType) -> int:
@@ -365,7 +357,7 @@ class _Keys:
 
 def _is_plain(column: Column, given: T.DataType) -> bool:
     kind = column.data_type
-    plain = not isinstance(kind, Scalar) or kind.name in _PLAIN
+    plain = not isinstance(kind, Scalar) or kind.name in ALIKE
     return plain and takes(column, given)
 
 

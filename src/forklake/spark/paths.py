@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from posixpath import normpath
 from urllib.parse import quote
+
+from forklake.data.storage import Storage
+from forklake.scan.plan import ScanFile
 
 _GLOB = frozenset("{}[]*?\\")
 # What Java leaves as it is in the path of a URI, beside letters and digits.
@@ -20,6 +24,11 @@ def shown(address: str) -> str:
     """A file as `_metadata.file_path` shows it."""
     scheme, _, rest = located(address).partition(":")
     return f"{scheme}:{_encoded(rest.removeprefix('//') if scheme == 'file' else rest)}"
+
+
+def of_files(storage: Storage, files: Sequence[ScanFile]) -> list[str]:
+    """Files of a plan, each as `_metadata.file_path` shows it."""
+    return [shown(storage.address(file.path, file.file.path_is_relative)) for file in files]
 
 
 def located(address: str) -> str:

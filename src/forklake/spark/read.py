@@ -114,7 +114,7 @@ def located(spark: SparkSession, workbench: Workbench, plan: ScanPlan, places: D
         spark,
         pa.table(
             {
-                PATH: [paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in plan.files],
+                PATH: paths.of_files(storage, plan.files),
                 "found": pa.array([file.file.id for file in plan.files], pa.int64()),
             }
         ),
@@ -267,7 +267,7 @@ def _facts(storage: Storage, group: Group, files: Sequence[ScanFile], wanted: _W
     if not (wanted.row_id or inside):
         return None
     facts: dict[str, pa.Array] = {
-        PATH: pa.array([paths.shown(storage.address(f.path, f.file.path_is_relative)) for f in files]),
+        PATH: pa.array(paths.of_files(storage, files)),
         "start": pa.array([file.file.row_id_start for file in files], pa.int64()),
         DATA_FILE: pa.array([file.file.id for file in files], pa.int64()),
     }

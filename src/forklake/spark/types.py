@@ -6,8 +6,9 @@ larger type, a UUID, an INTERVAL and a TIME_NS as text, and a TIMESTAMP_NS is cu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import time
+from itertools import accumulate
 from uuid import UUID
 
 import pyarrow as pa
@@ -27,6 +28,11 @@ from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, c
 FIELD_ID = "parquet.field.id"
 NOBODYS = "forklake-9c3e1f7a-{}"
 """A name that no column of a file has."""
+ALIKE = frozenset(
+    {"boolean", "int8", "int16", "int32", "int64", "float32", "float64", "date", "time", "timestamp"}
+    | {"timestamptz", "varchar", "blob"}
+)
+"""Types that Spark has too: it compares their values as we do, and lays them down alike."""
 _LONG_DIGITS = 18
 _DIGITS = spark.DecimalType(38, 0)
 _READ: dict[str, spark.DataType] = {
@@ -315,6 +321,13 @@ def _literal(value: object, type: DataType) -> str:
             return str(value).lower()
         case _:
             return f"CAST('{value}' AS {_of(type, _READ).simpleString()})"
+
+
+def lists_of(arrays: Sequence[pa.Array]) -> pa.ListArray:
+    """Arrays of whole numbers as the values of one column."""
+    ends = accumulate((len(array) for array in arrays), initial=0)
+    flat = pa.concat_arrays([pa.array([], pa.int64()), *arrays])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
 
 
 def to_arrow(values: pa.Array, type: DataType) -> pa.Array:

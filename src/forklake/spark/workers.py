@@ -28,8 +28,8 @@ from forklake.model.names import quoted
 from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
 from forklake.scan.plan import ScanFile, ScanPlan
 from forklake.spark.jobs import engine_of
+from forklake.spark.parts import only, parts_of
 
-_MOST_PARTS = 10_000
 _OTHERS: dict[str, DataType] = {
     "uint8": Scalar("int16"),
     "uint16": Scalar("int32"),
@@ -75,14 +75,14 @@ def through_workers(
             Piece(
                 storage.data_path,
                 storage.s3.options,
-                replace(plan, files=tuple(part), rows=(), predicate=None, find_pruned=tuple),
+                replace(part, predicate=None),
                 columns,
                 tuple(nanos),
                 row_id,
                 place,
             )
         )
-        for part in _parts(files)
+        for part in parts_of(only(plan, files))
     ]
     given = spark.createDataFrame(pa.table({"piece": pa.array(pieces, pa.binary())}), "piece BINARY")
     wanted = to_arrow_schema(schema, timezone="UTC")
@@ -93,12 +93,6 @@ def through_workers(
                 yield from read_piece(pickle.loads(piece.as_py()), wanted)  # noqa: S301
 
     return given.repartition(len(pieces), "piece").mapInArrow(read, schema)
-
-
-def _parts(files: Sequence[ScanFile]) -> Iterator[Sequence[ScanFile]]:
-    size = -(-len(files) // _MOST_PARTS)
-    for start in range(0, len(files), size):
-        yield files[start : start + size]
 
 
 def read_piece(piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from forklake.data.defaults import check_optional
 from forklake.data.fit import match_names
 from forklake.data.naming import SPARK_FOLDER
 from forklake.data.storage import Storage
@@ -34,7 +35,7 @@ from forklake.spark.jobs import each, failures, task_number, through
 from forklake.spark.partitions import keys_of, values_in
 from forklake.spark.publish import Done, Writing
 from forklake.spark.session import has_hadoop_aws
-from forklake.spark.types import initial, name, numbered, read_type, takes, text
+from forklake.spark.types import ALIKE, initial, name, numbered, read_type, takes, text
 
 _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -42,11 +43,6 @@ _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.writeLegacyFormat": "false",
 }
 """What Spark's writer needs while it writes, and a session may want otherwise for files of its own."""
-_WRITTEN = frozenset(
-    {"boolean", "int8", "int16", "int32", "int64", "float32", "float64", "date", "time", "timestamp"}
-    | {"timestamptz", "varchar", "blob"}
-)
-"""The types that Spark's writer lays down as we do."""
 _CODECS = {"none": "uncompressed"}
 _FEW, _A_FEW = 64, 32
 """Up to so many footers are read here, and more of them by workers, some at a time."""
@@ -58,8 +54,8 @@ def write_frame(frame: DataFrame, writing: Writing) -> list[Done]:
     fields = frame.schema.fields
     given = {column: fields[at] for column, at in match_names(frame.columns, columns).items()}
     for column in columns:
-        if column.name not in given and column.default is None and not column.nullable:
-            raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
+        if column.name not in given:
+            check_optional(column)
     keys = keys_of(writing.target.partitioning, columns)
     if (
         keys is not None
@@ -87,7 +83,7 @@ def _is_written(column: Column) -> bool:
         case Decimal():
             return True
         case Scalar(kind):
-            return kind in _WRITTEN
+            return kind in ALIKE
         case _:
             return column.type == "struct" and all(_is_written(child) for child in column.children)
 
@@ -206,10 +202,10 @@ def _described(spark: SparkSession, writing: Writing, storage: Storage, folder: 
         if len(kept) <= _FEW
         else each(spark, pieces, _Files.described)
     )
-    done = [Done(text, added=Manifest.from_json(text).rows) for text in texts]
-    taken = {writing.ds.address(path) for one in done for path in Manifest.from_json(one.manifest).paths}
+    manifests = [Manifest.from_json(text) for text in texts]
+    taken = {writing.ds.address(path) for manifest in manifests for path in manifest.paths}
     storage.delete([path for path in kept if path not in taken], relative=False)
-    return done
+    return [Done(text, added=manifest.rows) for text, manifest in zip(texts, manifests, strict=True)]
 
 
 @contextmanager

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.storage import Storage
-from forklake.scan.plan import ScanFile, ScanPlan
+from forklake.scan.plan import ScanPlan
+from forklake.spark.parts import parts_of
 from forklake.spark.source.filters import condition_of
 from forklake.spark.source.opened import opened
 from forklake.spark.source.options import SourceOptions
 from forklake.spark.source.shape import Shape
 from forklake.spark.workers import Piece, read_piece
-
-_MOST_BYTES = 128 << 20
-_OPENING = 4 << 20
-"""A task reads so many bytes, and opening a file counts as so many: as Spark does for files of its own."""
 
 
 @dataclass
@@ -66,29 +63,8 @@ class BatchReader(DataSourceReader):
 
 
 def pieces(storage: Storage, plan: ScanPlan, shape: Shape) -> Iterator[Piece]:
-    """A plan in pieces for tasks; rows that came along are one of them."""
-    for files in grouped(plan.files):
-        part = replace(plan, files=tuple(files), rows=(), find_pruned=tuple)
+    """A plan in pieces for tasks."""
+    for part in parts_of(plan):
         yield Piece(
             storage.data_path, storage.s3.options, part, shape.columns, (), shape.row_ids, place=False
         )
-    if plan.rows:
-        part = replace(plan, files=(), find_pruned=tuple)
-        yield Piece(
-            storage.data_path, storage.s3.options, part, shape.columns, (), shape.row_ids, place=False
-        )
-
-
-def grouped(files: Sequence[ScanFile]) -> Iterator[list[ScanFile]]:
-    """Files in groups of about the same size; a larger one is a group of its own."""
-    group: list[ScanFile] = []
-    size = 0
-    for file in files:
-        cost = file.file.file_size_bytes + _OPENING
-        if group and size + cost > _MOST_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(file)
-        size += cost
-    if group:
-        yield group

@@ -20,7 +20,8 @@ from forklake.model.predicate import Predicate
 from forklake.scan.changes import ChangePlan, Place, plan_of, plan_places
 from forklake.scan.plan import ScanPlan, Source
 from forklake.spark.jobs import engine_of
-from forklake.spark.source.batch_read import grouped, pieces
+from forklake.spark.parts import parts_of
+from forklake.spark.source.batch_read import pieces
 from forklake.spark.source.shape import Shape
 from forklake.spark.workers import Piece, plain_type
 
@@ -79,10 +80,7 @@ def _feed(
     storage: Storage, source: Source, places: Sequence[Place], predicate: Predicate | None, shape: Shape
 ) -> Iterator[Span]:
     nothing = plan_of(source, [])
-    whole = plan_of(source, places)
-    parts = [replace(whole, files=tuple(files), rows=()) for files in grouped(whole.files)]
-    parts += [replace(whole, files=())] if whole.rows else []
-    for part in parts:
+    for part in parts_of(plan_of(source, places)):
         change = ChangePlan(part, nothing, ())
         yield Span(storage.data_path, storage.s3.options, change, nothing, predicate, shape.columns, True)
 

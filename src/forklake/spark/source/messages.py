@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -12,15 +11,16 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from forklake.catalog import Catalog
+from forklake.data.defaults import check_optional
 from forklake.data.fit import match_names
 from forklake.distributed import DistributedSnapshot, base_files, write_part
-from forklake.errors import InvalidArgument, InvalidData
+from forklake.errors import InvalidArgument
 from forklake.model.columns import Columns
 from forklake.model.manifest import Manifest
+from forklake.spark.jobs import task_number
+from forklake.spark.publish import DAY
 from forklake.spark.source.options import SourceOptions
 
-LIFETIME = timedelta(days=1)
-"""How long tasks may write before nobody can commit it any more."""
 _QUERY = "sql.streaming.queryId"
 _OVERWRITE = "overwrite"
 _READING = ("at", "columns", "where", "starting_snapshot", "max_files", "max_rows", "max_bytes")
@@ -41,23 +41,22 @@ def begin(catalog: Catalog, options: SourceOptions, schema: StructType) -> Distr
         if getattr(options, name) is not None:
             raise InvalidArgument(f'the option "{name}" is for reading: leave it out')
     check_fit(schema, catalog.table(options.table).columns)
-    return catalog.begin_distributed([options.table], ttl=LIFETIME)
+    return catalog.begin_distributed([options.table], ttl=DAY)
 
 
 def check_fit(schema: StructType, columns: Columns) -> None:
     """Refuse what no task could write; values are looked at when they come."""
     given = match_names(schema.names, columns)
     for column in columns:
-        if column.name not in given and column.default is None and not column.nullable:
-            raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
+        if column.name not in given:
+            check_optional(column)
 
 
 def write_task(ds: DistributedSnapshot, options: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
     """Write the rows of a task as a part that is named after it: tried again, it adds nothing."""
     context = TaskContext.get()
-    part = 0 if context is None else context.partitionId()
     query = None if context is None else context.getLocalProperty(_QUERY)
-    manifest = write_part(ds, options.table, batches, part=part, storage_options=options.storage)
+    manifest = write_part(ds, options.table, batches, part=task_number(), storage_options=options.storage)
     return Written(ds.to_json(), manifest.to_json(), query)
 
 
