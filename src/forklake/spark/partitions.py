@@ -7,8 +7,12 @@ row of each file, as they are wherever we write.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from forklake.data.schema import arrow_schema
 from forklake.data.storage import Storage
@@ -23,26 +27,55 @@ _LONGEST = 75
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 
 
-def keys_of(partitioning: Partitioning | None, columns: Columns) -> dict[str, str] | None:
-    """What Spark is to split rows by, under names of its own; None if its SQL cannot say it."""
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What Spark is to split rows by, under a name of its own."""
+
+    name: str
+    column: Column
+    transform: str
+
+    @property
+    def folder(self) -> str:
+        """The name of a row's folder, in Spark's SQL."""
+        type = self.column.type if self.transform == "identity" else ""
+        return _folder(_part(self.column, self.transform, self.column.name), type)
+
+
+def keys_of(partitioning: Partitioning | None, columns: Columns) -> list[Key] | None:
+    """What Spark is to split rows by; None if its SQL cannot say it."""
     if partitioning is None:
-        return {}
+        return []
     if any(re.fullmatch(rf"{_KEY}\d+", column.name, re.IGNORECASE) for column in columns):
         return None
     known = {column.id: column for column in columns}
-    keys: dict[str, str] = {}
+    keys: list[Key] = []
     for at, field in enumerate(partitioning.fields):
         transform, _ = transform_of(field)
         if transform == "bucket":
             return None
-        column = known[field.column_id]
-        kind = column.type if transform == "identity" else ""
-        keys[f"{_KEY}{at}"] = _folder(_part(column, transform), kind)
+        keys.append(Key(f"{_KEY}{at}", known[field.column_id], transform))
     return keys
 
 
-def _part(column: Column, transform: str) -> str:
-    value = name(column.name)
+def gathered(frame: DataFrame, keys: Sequence[Key], given: Mapping[str, str]) -> DataFrame:
+    """The rows as they came, those of a partition together; `given` has the frame's names of columns.
+
+    Each partition gets few files, and yet no task has a large one all alone.
+    """
+    by: list[str] = []
+    for key in keys:
+        # The others have the same value in all rows.
+        if (named := given.get(key.column.name)) is None:
+            continue
+        if key.transform != "identity":
+            frame = frame.withColumn(key.name, F.expr(_part(key.column, key.transform, named)))
+        by.append(named if key.transform == "identity" else key.name)
+    return frame.hint("rebalance", *(F.col(name(one)) for one in by)) if by else frame
+
+
+def _part(column: Column, transform: str, named: str) -> str:
+    value = name(named)
     if transform == "identity" and column.type == "timestamptz":
         # As text, the hour at which clocks are set back is there twice.
         return f"CAST(unix_micros({value}) AS STRING)"

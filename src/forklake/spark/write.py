@@ -7,7 +7,7 @@ Python workers, which write as the local engine does.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -32,7 +32,7 @@ from forklake.model.manifest import Manifest
 from forklake.model.types import Decimal, Scalar
 from forklake.spark import paths
 from forklake.spark.jobs import each, failures, task_number, through
-from forklake.spark.partitions import keys_of, values_in
+from forklake.spark.partitions import Key, gathered, keys_of, values_in
 from forklake.spark.publish import Done, Writing
 from forklake.spark.session import has_hadoop_aws
 from forklake.spark.types import ALIKE, initial, name, numbered, read_type, takes, text
@@ -89,22 +89,21 @@ def _is_written(column: Column) -> bool:
 
 
 def _natively(
-    frame: DataFrame, writing: Writing, given: Mapping[str, T.StructField], keys: Mapping[str, str]
+    frame: DataFrame, writing: Writing, given: Mapping[str, T.StructField], keys: Sequence[Key]
 ) -> list[Done]:
     target, storage = writing.target, writing.workbench.storage
-    fitted = frame.select(
+    # Rows are shuffled as they came: every projection before that would copy them once more.
+    rows = gathered(frame, keys, {column: field.name for column, field in given.items()})
+    fitted = rows.select(
         *(
             # A cast gives what is inside of structs its ids, and an alias the column.
             F.expr(_expression(c, given.get(c.name))).cast(read_type(c)).alias(c.name, metadata=numbered(c))
             for c in target.columns
         )
     )
-    if keys:
-        fitted = fitted.selectExpr("*", *(f"{value} AS {key}" for key, value in keys.items()))
-        # Few files for each partition, and yet no task that has a large one all alone.
-        fitted = fitted.hint("rebalance", *keys)
+    fitted = fitted.selectExpr("*", *(f"{key.folder} AS {key.name}" for key in keys))
     if target.sort:
-        order = (*(F.col(key) for key in keys), *(_sorted_by(key) for key in target.sort))
+        order = (*(F.col(key.name) for key in keys), *(_sorted_by(key) for key in target.sort))
         fitted = fitted.sortWithinPartitions(*order)
     folder = output_folder(writing.ds, writing.name, SPARK_FOLDER.removesuffix("-"))
     codec = target.options.parquet_compression
@@ -114,7 +113,8 @@ def _natively(
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
     with _set(frame.sparkSession, _SETTINGS), failures("write the rows"):
-        fitted.write.options(**options).partitionBy(*keys).parquet(paths.located(folder))
+        writer = fitted.write.options(**options).partitionBy(*(key.name for key in keys))
+        writer.parquet(paths.located(folder))
     return _described(frame.sparkSession, writing, storage, folder)
 
 
