@@ -20,7 +20,7 @@ from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.layout import Partitioning
 from forklake.model.transforms import encoded, transform_of
-from forklake.spark.types import name
+from forklake.spark.types import name, read_type
 
 _KEY = "forklake_p"
 _LONGEST = 75
@@ -35,11 +35,14 @@ class Key:
     column: Column
     transform: str
 
-    @property
-    def folder(self) -> str:
-        """The name of a row's folder, in Spark's SQL."""
+    def folder(self, value: str) -> str:
+        """The name of a row's folder, of the value of the column."""
         type = self.column.type if self.transform == "identity" else ""
-        return _folder(_part(self.column, self.transform, self.column.name), type)
+        return f"{_folder(self.part(value), type)} AS {self.name}"
+
+    def part(self, value: str) -> str:
+        """A text that differs where partitions do."""
+        return _part(self.column, self.transform, f"CAST({value} AS {read_type(self.column).simpleString()})")
 
 
 def keys_of(partitioning: Partitioning | None, columns: Columns) -> list[Key] | None:
@@ -69,13 +72,12 @@ def gathered(frame: DataFrame, keys: Sequence[Key], given: Mapping[str, str]) ->
         if (named := given.get(key.column.name)) is None:
             continue
         if key.transform != "identity":
-            frame = frame.withColumn(key.name, F.expr(_part(key.column, key.transform, named)))
+            frame = frame.withColumn(key.name, F.expr(key.part(name(named))))
         by.append(named if key.transform == "identity" else key.name)
     return frame.hint("rebalance", *(F.col(name(one)) for one in by)) if by else frame
 
 
-def _part(column: Column, transform: str, named: str) -> str:
-    value = name(named)
+def _part(column: Column, transform: str, value: str) -> str:
     if transform == "identity" and column.type == "timestamptz":
         # As text, the hour at which clocks are set back is there twice.
         return f"CAST(unix_micros({value}) AS STRING)"

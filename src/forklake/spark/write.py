@@ -99,9 +99,10 @@ def _natively(
             # A cast gives what is inside of structs its ids, and an alias the column.
             F.expr(_expression(c, given.get(c.name))).cast(read_type(c)).alias(c.name, metadata=numbered(c))
             for c in target.columns
-        )
+        ),
+        # Of values that are not checked, as that is done already and they come several times.
+        *(F.expr(key.folder(_value(key.column, given.get(key.column.name)))) for key in keys),
     )
-    fitted = fitted.selectExpr("*", *(f"{key.folder} AS {key.name}" for key in keys))
     if target.sort:
         order = (*(F.col(key.name) for key in keys), *(_sorted_by(key) for key in target.sort))
         fitted = fitted.sortWithinPartitions(*order)
@@ -119,8 +120,12 @@ def _natively(
 
 
 def _expression(column: Column, given: T.StructField | None) -> str:
+    return _value(column, given) if given is None else _ordered(name(given.name), column)
+
+
+def _value(column: Column, given: T.StructField | None) -> str:
     if given is not None:
-        return _ordered(name(given.name), column)
+        return name(given.name)
     default = None if column.default is None else column.default.value
     return initial(replace(column, initial_default=default)) or "NULL"
 
