@@ -24,7 +24,7 @@ BATCH_ROWS = 122_880
 """How many rows a batch of a stream has at most."""
 
 # Moments are shown in UTC wherever the process runs, and what Arrow has a type for keeps it.
-_SETTINGS = ("SET TimeZone = 'UTC'", "SET arrow_lossless_conversion = true")
+_SETTINGS = ("SET GLOBAL TimeZone = 'UTC'", "SET GLOBAL arrow_lossless_conversion = true")
 
 
 class Engine:
@@ -48,7 +48,6 @@ class Engine:
         cursor = self._open().cursor()
         try:
             with translated(self.storage, plan):
-                prepare(cursor)
                 for name, table in tables.items():
                     cursor.register(name, table)
                 yield cursor
@@ -91,12 +90,9 @@ class Engine:
                 # What does not fit into memory goes where temporary files belong, not where we were started.
                 spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-{id(self):x}.tmp"
                 threads = {} if self._threads is None else {"threads": self._threads}
-                self._database = duckdb.connect(":memory:", config={"temp_directory": str(spill), **threads})
-                attach_storage(self._database, self.storage)
+                database = duckdb.connect(":memory:", config={"temp_directory": str(spill), **threads})
+                for setting in _SETTINGS:
+                    database.execute(setting)
+                attach_storage(database, self.storage)
+                self._database = database
             return self._database
-
-
-def prepare(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make a connection show values as the engine does."""
-    for setting in _SETTINGS:
-        connection.execute(setting)
