@@ -245,6 +245,29 @@ def test_partitions_and_sort_orders_are_kept_by_sparks_own_writer(
     assert same_rows(on_spark, there, "p = 'eu' AND n > 100") > 0
 
 
+def test_rows_of_a_partition_come_together_whatever_they_were_before(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
+) -> None:
+    """Of narrower types, under odd names, or not there and of a default, in many tasks: a file for each."""
+    layout = ['"odd.`n"', "year(at)", "month(day)", "d", "region"]
+    text = """v BIGINT, "odd.`n" BIGINT, at TIMESTAMP, day DATE, d DECIMAL(9, 2), region VARCHAR DEFAULT 'EU'"""
+    table = catalog.create_table("t", text, partition_by=layout)
+    frame = spark.range(0, 400, 1, 8).selectExpr(
+        "id AS v",
+        "CAST(id % 2 AS INT) AS `odd.``n`",
+        "TIMESTAMP_NTZ'2024-12-31 23:00:00' + make_dt_interval(0, int(id % 2)) AS at",
+        "DATE'2024-01-31' AS day",
+        "CAST(id % 2 AS DECIMAL(2, 1)) AS d",
+    )
+    assert on_spark.append(frame, "t") == 400
+    assert {file.partition_values for file in table.files()} == {
+        ("0", "2024", "1", "0.00", "EU"),
+        ("1", "2025", "1", "1.00", "EU"),
+    }
+    assert len(table.files()) == 2
+    assert same_rows(on_spark, table, """"odd.`n" = 1 AND d > 0.5 AND region = 'EU'""") == 200
+
+
 def test_moments_that_a_clock_shows_twice_are_in_two_partitions(
     on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
 ) -> None:

@@ -250,5 +250,7 @@ def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]
         }
     )
     known = F.broadcast(spark.createDataFrame(table, "file STRING, place STRING"))
-    found = read.selectExpr("_metadata.file_path AS file", "pos AS position")
-    return found.join(known, "file").select("place", "position")
+    found = read.selectExpr("_metadata.file_path AS file", "pos AS position").join(known, "file", "left")
+    # A name that is not understood must not bring rows back.
+    stranger = F.raise_error(F.concat(F.lit("not a delete file that was planned: "), F.col("file")))
+    return found.select(F.coalesce("place", stranger.cast("string")).alias("place"), "position")
