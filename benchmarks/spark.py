@@ -63,7 +63,7 @@ def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
         case "point":
             yield point(bench, files=scale.point_files, rounds=slow)
         case "append":
-            yield from append(bench, rows=scale.append, tasks=scale.tasks, rounds=slow)
+            yield from append(bench, rows=scale.append, tasks=scale.tasks, rounds=rounds)
         case _:
             yield merge(bench, rows=scale.merge, files=files, rounds=slow)
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     scale = QUICK if program.quick else FULL
     versions = f"Spark {pyspark.__version__}, Python {platform.python_version()}"
     machine = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the start"
-    rounds = f"Medians of {scale.rounds} interleaved rounds to read, {scale.slow_rounds} of all else"
+    rounds = f"Medians of {scale.rounds} interleaved rounds to read and append, {scale.slow_rounds} of all else"
     print(f"{rounds}. {versions}, {machine}.\n", flush=True)
     with_spark = [part for part in program.parts if part != "distributed"]
     if with_spark:
