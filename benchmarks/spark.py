@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     scale = QUICK if program.quick else FULL
     versions = f"Spark {pyspark.__version__}, Python {platform.python_version()}"
     machine = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the start"
-    rounds = f"Medians of {scale.rounds} interleaved rounds to read and append, {scale.slow_rounds} of all else"
+    rounds = f"Medians of {scale.rounds} interleaved rounds to read and append, else {scale.slow_rounds}"
     print(f"{rounds}. {versions}, {machine}.\n", flush=True)
     with_spark = [part for part in program.parts if part != "distributed"]
     if with_spark:

@@ -250,7 +250,9 @@ def test_rows_of_a_partition_come_together_whatever_they_were_before(
 ) -> None:
     """Of narrower types, under odd names, or not there and of a default, in many tasks: a file for each."""
     layout = ['"odd.`n"', "year(at)", "month(day)", "d", "region"]
-    text = """v BIGINT, "odd.`n" BIGINT, at TIMESTAMP, day DATE, d DECIMAL(9, 2), region VARCHAR DEFAULT 'EU'"""
+    text = (
+        """v BIGINT, "odd.`n" BIGINT, at TIMESTAMP, day DATE, d DECIMAL(9, 2), region VARCHAR DEFAULT 'EU'"""
+    )
     table = catalog.create_table("t", text, partition_by=layout)
     frame = spark.range(0, 400, 1, 8).selectExpr(
         "id AS v",

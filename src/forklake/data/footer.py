@@ -32,7 +32,7 @@ class Seen:
     nan: Mapping[ColumnId, bool] = field(default_factory=dict[ColumnId, bool])
     """For every column and field of floats."""
     nulls: Mapping[ColumnId, int] = field(default_factory=dict[ColumnId, int])
-    """For every whole column that is nested."""
+    """For every whole column."""
 
 
 def footer_stats(
@@ -106,6 +106,9 @@ class _Footer:
         chunks = [group.column(at) for group in self._groups]
         values = sum(chunk.num_values for chunk in chunks)
         nulls = _null_count(chunks)
+        if nulls is None:
+            # Arrow says nothing of some types.
+            nulls = self._seen.nulls.get(column.id)
         size = sum(chunk.total_compressed_size for chunk in chunks)
         type = column.data_type
         if nulls == values:

@@ -279,7 +279,7 @@ class _File:
         self._values = values
         self._rows = 0
         self._nan = dict.fromkeys(_float_ids(writing.columns), False)
-        self._nulls = {column.id: 0 for column in writing.columns if column.children}
+        self._nulls = {column.id: 0 for column in writing.columns}
         self._footer: list[pq.FileMetaData] = []
         self._parquet: pq.ParquetWriter | None = None
         self._stack = ExitStack()
@@ -294,8 +294,7 @@ class _File:
         """Add a row group."""
         for at, column in enumerate(self._writing.columns):
             values = table.column(at)
-            if column.children:
-                self._nulls[column.id] += values.null_count
+            self._nulls[column.id] += values.null_count
             for chunk in values.chunks:
                 _look_for_nan(chunk, column, self._nan)
         self._rows += table.num_rows

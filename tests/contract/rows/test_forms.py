@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from datetime import timedelta
 from uuid import UUID
 
 import pandas as pd
@@ -41,6 +42,31 @@ def test_bytes_that_are_no_geometry_are_refused(catalog: forklake.Catalog, limit
     with pytest.raises(InvalidData, match='"g" is GEOMETRY'):
         table.merge([{"id": 1, "g": b""}], on="id")
     assert table.scan().to_pylist() == [{"id": 1, "g": POINT, "many": [POINT]}]
+
+
+@pytest.mark.parametrize("limit", [0, 100])
+def test_columns_of_any_type_may_be_required(catalog: forklake.Catalog, limit: int) -> None:
+    """Also those of which Parquet counts no NULLs."""
+    row = {
+        "GEOMETRY": POINT,
+        "INTERVAL": timedelta(days=1),
+        "JSON": "{}",
+        "UUID": "00000000-0000-0000-0000-000000000000",
+        "INT[]": [1],
+        "STRUCT(g GEOMETRY)": {"g": POINT},
+        "BLOB": b"",
+        "UHUGEINT": 1,
+    }
+    names = [f"c{at}" for at in range(len(row))]
+    text = ", ".join(f"{name} {type} NOT NULL" for name, type in zip(names, row, strict=True))
+    table = catalog.create_table("t", text)
+    table.set_option("data_inlining_row_limit", limit)
+    whole = dict(zip(names, row.values(), strict=True))
+    assert table.append([whole, whole]) == 2
+    for name in names:
+        with pytest.raises(InvalidData, match=f'"{name}" is NOT NULL'):
+            table.append([whole, whole | {name: None}])
+        assert table.scan(f"{name} IS NOT NULL").count() == 2
 
 
 def frame(**columns: object) -> pd.DataFrame:
