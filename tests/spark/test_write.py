@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrameWriter, SparkSession
 
 import forklake
 from forklake.data.schema import arrow_schema
@@ -174,6 +176,60 @@ def test_settings_of_a_session_are_as_they_were(
         assert same_rows(on_spark, table, "at = '2024-01-01 00:00:00+00'") == 3
     finally:
         spark.conf.set(key, str(before))
+
+
+def test_settings_hold_until_the_last_writer_has_written(
+    on_spark: SparkCatalog,
+    catalog: forklake.Catalog,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Two threads with one session: the second comes while the first writes, and writes when it has gone."""
+    key = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(key)
+    first_set, second_set, first_done = Event(), Event(), Event()
+    real = DataFrameWriter.parquet
+
+    def parquet(self: DataFrameWriter, path: str) -> None:
+        mine, others = (first_set, second_set) if "/first/" in path else (second_set, first_done)
+        mine.set()
+        assert others.wait(60)
+        real(self, path)
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", parquet)
+
+    def write(name: str) -> int:
+        assert name == "first" or first_set.wait(60)
+        try:
+            frame = spark.range(3).selectExpr("TIMESTAMP'3000-01-01 00:00:00+00:00' AS at")
+            return SparkCatalog(spark, catalog).append(frame, name)
+        finally:
+            if name == "first":
+                first_done.set()
+
+    for name in ("first", "second"):
+        catalog.create_table(name, "at TIMESTAMPTZ")
+    spark.conf.set(key, "INT96")
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(write, ("first", "second"))) == [3, 3]
+        assert spark.conf.get(key) == "INT96"
+    finally:
+        spark.conf.set(key, str(before))
+    kinds = {pq.read_schema(path).field("at").type for path in (tmp_path / "files").rglob("*.parquet")}
+    assert kinds == {pa.timestamp("us", "UTC")}
+
+
+@pytest.mark.parametrize("odd", ["c.d", "c`d", 'c"d'])
+def test_columns_of_any_name_are_written_by_workers(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, odd: str
+) -> None:
+    table = catalog.create_table("t", [("id", "BIGINT"), (odd, "VARCHAR"), ("l", "INTEGER[]")])
+    frame = spark.sql("SELECT 1L, 'x', array(1)").toDF("id", odd, "l")
+    assert on_spark.append(frame, "t") == 1
+    assert on_spark.overwrite(frame, "t", "id = 1") == 1
+    assert table.scan().to_pylist() == [{"id": 1, odd: "x", "l": [1]}]
 
 
 def test_a_bucket_is_written_without_hadoop_aws(spark: SparkSession, s3_url: str, tmp_path: Path) -> None:

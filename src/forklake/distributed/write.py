@@ -115,6 +115,9 @@ def _batches(work: Work, data: Rows, engine: Engine, newest: list[int]) -> pa.Re
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in stream:
+            for name in carried:
+                if name not in batch.schema.names:
+                    raise InvalidData(f'the first rows carry "{name}", and later ones do not: give it to all')
             ids = [batch.column(name).cast(pa.int64()) for name in carried]
             if with_snapshots:
                 if any(array.null_count for array in ids):

@@ -79,10 +79,13 @@ def through(
     failed: Callable[[list[R]], object] = _forget,
 ) -> list[R]:
     """Give the rows of a frame to workers, task by task, and only what they say of them comes back."""
+    names = frame.columns
+    # Spark takes names with dots for more than one, and backticks for its own.
+    frame = frame.toDF(*(f"c{at}" for at in range(len(names))))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            found: list[Any] = list(work(batches))
+            found: list[Any] = list(work(batch.rename_columns(names) for batch in batches))
         except ForklakeError as error:
             # Told instead of raised: Spark would try again what cannot be, and hide it in a text of its own.
             found = [error]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal as Number
 from functools import reduce
-from itertools import chain
+from itertools import chain, count, islice
 from typing import Self
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.kernels import pc
 from forklake.model.manifest import Manifest
+from forklake.model.names import quoted
 from forklake.model.predicate import Predicate
 from forklake.model.types import Decimal, Scalar
 from forklake.scan.plan import ScanFile, ScanPlan, ScanRows, plan_scan
@@ -47,22 +48,30 @@ _MOST_FILES, _MANY_ROWS = 64, 500_000
 _MOST_BROADCAST = 64 * 2**20
 """Up to about so many bytes every executor gets all rows of the source; otherwise both sides are sorted."""
 _ORDERED = ("int8", "int16", "int32", "int64", "date", "varchar")
-_AT, _IN = "forklake_at", "forklake_in"
 
 
 @dataclass(frozen=True, slots=True)
 class _ByPosition(Join):
-    """Rows of the source whose rows in a file have been found."""
+    """Rows of the source whose rows in a file have been found: the last two columns say where."""
 
     @property
     def condition(self) -> str:
-        return f"{TARGET}.{POSITION} = {SOURCE}.{_AT} AND {TARGET}.{PLACE} = {SOURCE}.{_IN}"
+        at, inside = self.rows.column_names[-2:]
+        return f"{TARGET}.{POSITION} = {SOURCE}.{quoted(at)} AND {TARGET}.{PLACE} = {SOURCE}.{quoted(inside)}"
+
+    @classmethod
+    def of(cls, join: Join, positions: pa.ChunkedArray, files: pa.ChunkedArray) -> Self:
+        """A join of rows by where their rows are."""
+        taken = {name.lower() for name in join.rows.column_names}
+        at, inside = islice((name for n in count() if (name := f"place_{n}") not in taken), 2)
+        rows = join.rows.append_column(at, positions).append_column(inside, files)
+        return cls(rows, join.keys, join.names)
 
     def among(self, places: Sequence[ScanFile | ScanRows]) -> Self:
         numbers = pa.array([place.file.id for place in places], pa.int64())
-        found = pc.index_in(self.rows.column(_IN), numbers).cast(pa.int64())
-        at = self.rows.column_names.index(_IN)
-        return replace(self, rows=self.rows.set_column(at, _IN, found))
+        last = self.rows.num_columns - 1
+        found = pc.index_in(self.rows.column(last), numbers).cast(pa.int64())
+        return replace(self, rows=self.rows.set_column(last, self.rows.column_names[last], found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +96,11 @@ class _Merging:
         found: dict[DataFileId, tuple[ScanFile | ScanRows, pa.Array]] = {}
         changed = self.hands.write(self._changed(runs, found), part)
         gone = self.hands.delete(found, part)
-        count = sum(len(positions) for _, positions in found.values())
+        met = sum(len(positions) for _, positions in found.values())
         manifest = Manifest.joined([fresh, changed, gone])
         if manifest.entries:
-            updated = 0 if self.changed is None else count
-            yield Done(manifest.to_json(), counted.rows, updated, count - updated)
+            updated = 0 if self.changed is None else met
+            yield Done(manifest.to_json(), counted.rows, updated, met - updated)
 
     def _fresh(self, batches: Iterator[pa.RecordBatch], counted: _Counted) -> Iterator[pa.RecordBatch]:
         """Rows of the source that met none, as rows of the table."""
@@ -117,10 +126,7 @@ class _Merging:
         for files, batches in runs.by_files():
             rows = pa.Table.from_batches(batches)
             join = join_of(self._given(rows), self.on, self.hands.columns)
-            # Two more columns, which are not the table's.
-            given = join.rows.append_column(_AT, rows.column(INDEX))
-            given = given.append_column(_IN, rows.column(DATA_FILE))
-            joined = _ByPosition(given, join.keys, join.names)
+            joined = _ByPosition.of(join, rows.column(INDEX), rows.column(DATA_FILE))
             part = only(self.plan, [self.places[file] for file in files])
             places, values = matched_rows(self.hands.engine, part, joined, self.changed)
             yield from values

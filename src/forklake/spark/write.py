@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from threading import Lock
 
 import pyarrow as pa
 from pyspark.sql import Column as Expression
@@ -213,17 +214,39 @@ def _described(spark: SparkSession, writing: Writing, storage: Storage, folder: 
     return [Done(text, added=manifest.rows) for text, manifest in zip(texts, manifests, strict=True)]
 
 
+@dataclass(slots=True)
+class _Changed:
+    """Settings of a session, as they were before the first of several writers came."""
+
+    before: Mapping[str, str | None]
+    writers: int = 0
+
+
+_changed: dict[int, _Changed] = {}
+_changing = Lock()
+
+
 @contextmanager
 def _set(spark: SparkSession, settings: Mapping[str, str]) -> Generator[None]:
-    before = {key: spark.conf.get(key) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
+    """Let settings hold as long as anybody writes with the session: it has one of each for all threads."""
+    with _changing:
+        changed = _changed.get(id(spark))
+        if changed is None:
+            changed = _Changed({key: spark.conf.get(key) for key in settings})
+            for key, value in settings.items():
+                spark.conf.set(key, value)
+            _changed[id(spark)] = changed
+        changed.writers += 1
     try:
         yield
     finally:
-        for key, value in before.items():
-            if value is not None:
-                spark.conf.set(key, value)
+        with _changing:
+            changed.writers -= 1
+            if not changed.writers:
+                del _changed[id(spark)]
+                for key, value in changed.before.items():
+                    if value is not None:
+                        spark.conf.set(key, value)
 
 
 # ---- By Python workers ---
