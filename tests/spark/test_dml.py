@@ -210,6 +210,23 @@ def test_a_compaction_that_fails_leaves_no_file_behind(
     assert files_in(tmp_path) == before
 
 
+def test_rows_that_a_transaction_has_moved_are_changed_in_it(
+    spark: SparkSession, catalog: forklake.Catalog
+) -> None:
+    table = catalog.create_table("moved", "id BIGINT, n INTEGER")
+    for start in (0, 200):
+        table.append([{"id": start + at, "n": 0} for at in range(150)])
+    with catalog.transaction() as changes:
+        seen = SparkCatalog(spark, changes)
+        changes.table("moved").append([{"id": 1000, "n": 0}])
+        seen.compact("moved")
+        assert seen.update("moved", {"n": "1"}, "id % 2 = 0") == 151
+        assert seen.delete("moved", "id < 10") == 10
+    assert table.count() == 291
+    assert table.scan("n = 1").count() == 146
+    assert same_rows(SparkCatalog(spark, catalog), table) == 291
+
+
 # ---- Work that is done twice ---
 
 

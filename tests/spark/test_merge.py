@@ -84,7 +84,9 @@ def test_a_source_may_have_any_names(
 ) -> None:
     table = catalog.create_table("t", 'id BIGINT, "Place_0" BIGINT, "c.`d" BIGINT')
     table.append([{"id": at, "Place_0": 0, "c.`d": 0} for at in range(3)])
-    newer = spark.sql("SELECT 1L AS id, 5L AS place_0, 6L AS `c.``d`, 7L AS place_1, 8L AS forklake_in, 9L AS s0")
+    newer = spark.sql(
+        "SELECT 1L AS id, 5L AS place_0, 6L AS `c.``d`, 7L AS place_1, 8L AS forklake_in, 9 AS s0"
+    )
     values = {"Place_0": "source.place_0 + source.place_1", "c.`d": 'source."c.`d" + source.s0'}
     done = on_spark.merge(newer, "t", "id", when_matched=values, when_not_matched="ignore")
     assert done.updated == 1

@@ -136,6 +136,8 @@ class _Staging:
         self.staged = staged
         self.storage = storage
         self.draft = draft
+        self.gone = 0
+        """How many rows went, of files of the base and of those that the transaction added."""
 
     def stage(self, entries: Sequence[Entry]) -> None:
         """Take rows away, then add files."""
@@ -173,7 +175,10 @@ class _Staging:
                     if removal.moved:
                         raise InvalidManifest(f"data file {file} is moved by two parts")
                     continue
-                moved += places[file].live_rows if removal.moved else 0
+                if removal.moved:
+                    moved += places[file].live_rows
+                else:
+                    self.gone += places[file].live_rows
                 self.staged.retire(places[file], moved=removal.moved)
         return moved
 
@@ -208,6 +213,7 @@ class _Staging:
             )
         about = (part.path, part.delete_count, part.file_size_bytes, part.footer_size)
         self.staged.adopt_deletes(place, WrittenDeletes(place.file.id, *about))
+        self.gone += part.delete_count - total
 
     def _merge(self, parts: Sequence[DeleteFilePart | PositionsPart], place: Place) -> None:
         """Rows that several parts take from one file, or whoever did not look at what it had lost."""
@@ -229,7 +235,7 @@ class _Staging:
         ):
             raise self._gone(place)
         if len(positions):
-            self.staged.delete({place.file.id: (place, positions)})
+            self.gone += self.staged.delete({place.file.id: (place, positions)})
 
     def _lost_before(self, place: Place) -> Positions:
         known = [pa.array([], pa.int64())]
@@ -269,10 +275,10 @@ class _Staging:
                 "come in their place: a part is missing, or was counted twice"
             )
         rewritten = sum(part.row_ids for part in added if part.newest_row is None)
-        if rewritten > self.staged.removed:
+        if rewritten > self.gone:
             raise InvalidManifest(
                 f'{rewritten} rows of table "{self.table.name}" are rewritten, and only '
-                f"{self.staged.removed} are deleted: a row would be there twice"
+                f"{self.gone} are deleted: a row would be there twice"
             )
 
     def _add(self, added: Sequence[FilePart]) -> None:

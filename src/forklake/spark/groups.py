@@ -5,9 +5,9 @@ another column of the file has that name, rows are lost. So a column is read und
 is certain to be its name in the file. All others get a name that no file has: they are read rightly, and
 Parquet is told nothing of them.
 
-Of a struct, Spark reads only the fields that are asked for, and forgets their ids when it does: it finds
-those by name. So where names inside are not certain either, they are disguised too, and the whole struct is
-cast to the names of the table: then Spark has to read all of it, by id.
+Of a struct, Spark reads only the fields that are asked for, and forgets all ids of the column when it does:
+it finds it by name. So where a column goes by another name, those inside of it are disguised too, and the
+whole is cast to the names of the table: then Spark has to read all of it, by id.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.types import DataType, List, Map, Scalar, Struct, can_widen
 from forklake.scan.plan import ScanFile, ScanPlan
-from forklake.spark.types import NOBODYS, has_floats, takes_default
+from forklake.spark.types import NOBODYS, may_be_nan, takes_default
 
 _THREADS = 16
 _TAKEN = "_metadata"
@@ -132,7 +132,7 @@ def _group(
     names = {
         column.id: column.name if sure and _may_show(plan, column) else hidden(column) for column in columns
     }
-    disguised = frozenset(c.id for c in columns if c.children and not (sure and c.id in plan.steady))
+    disguised = frozenset(c.id for c in columns if c.children and names[c.id] != c.name)
     return (sure, absent), Group(columns, names, None, disguised, absent)
 
 
@@ -142,7 +142,7 @@ def _may_show(plan: ScanPlan, column: Column) -> bool:
     Footers leave NaN out of their bounds, and Parquet would pass over row groups that have it.
     """
     steady = column.id in plan.steady and column.name.lower() != _TAKEN
-    return steady and not has_floats(column.data_type)
+    return steady and not may_be_nan(column.data_type)
 
 
 def _is_hidden(path: str) -> bool:

@@ -263,9 +263,13 @@ def _has_other_form(type: DataType) -> bool:
     return _any(type, lambda leaf: leaf in (Scalar("uuid"), Scalar("timestamp_ns")))
 
 
-def has_floats(type: DataType) -> bool:
-    """Whether there may be NaN in it."""
-    return _any(type, lambda leaf: leaf in (Scalar("float32"), Scalar("float64")))
+def may_be_nan(type: DataType) -> bool:
+    """Whether Parquet can be asked for NaN: it knows nothing of what is in lists and maps."""
+    match type:
+        case Struct(fields):
+            return any(may_be_nan(field) for _, field in fields)
+        case _:
+            return type in (Scalar("float32"), Scalar("float64"))
 
 
 def takes_default(column: Column) -> bool:
