@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.commit.staged import StagedRows
+from forklake.commit.staged import NOT_YET, StagedRows
 from forklake.data.deletes import positions_of
 from forklake.data.storage import Storage
 from forklake.errors import InvalidManifest
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Table
 from forklake.model.files import DeleteFile, WrittenDeletes
-from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, MappingId, TableId
+from forklake.model.ids import ROW_ID_COLUMN, CatalogId, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.kernels import pc
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
 from forklake.model.mapping import Mapping as NameMapping
@@ -150,6 +150,7 @@ class _Staging:
         moved = self._remove(removals, places)
         self._delete(deletes, places)
         self._check_counts(added, moved)
+        self._check_ids(added)
         self._add(added)
 
     def _places(self, wanted: set[DataFileId]) -> dict[DataFileId, Place]:
@@ -280,6 +281,22 @@ class _Staging:
                 f'{rewritten} rows of table "{self.table.name}" are rewritten, and only '
                 f"{self.gone} are deleted: a row would be there twice"
             )
+
+    def _check_ids(self, added: Sequence[FilePart]) -> None:
+        """Ids and snapshots that rows carry can be theirs, as far as footers tell."""
+        newest = self.draft.head.snapshot_id
+        for part in added:
+            if part.newest_row is not None and newest < part.newest_row < NOT_YET:
+                raise InvalidManifest(
+                    f"{part.written.path} has rows of snapshot {part.newest_row}, which is later than "
+                    f"{newest}: they cannot have been moved"
+                )
+            for stats in part.written.stats:
+                if stats.column_id == ROW_ID_COLUMN and stats.min_value and int(stats.min_value) < 0:
+                    raise InvalidManifest(
+                        f"{part.written.path} has a row with the id {stats.min_value}: rows carry the ids "
+                        "that they were read with"
+                    )
 
     def _add(self, added: Sequence[FilePart]) -> None:
         mappings: dict[object, MappingId] = {}

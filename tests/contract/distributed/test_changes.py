@@ -202,6 +202,25 @@ def test_a_compaction_moves_rows_with_their_ids_and_snapshots(
         write_part(catalog.begin_distributed(), "t", carried.drop_columns([ROW_ID]))
 
 
+def test_ids_and_snapshots_that_cannot_be_are_refused(
+    catalog: forklake.Catalog, filled: forklake.Table
+) -> None:
+    before, found = content(filled), bases(filled)
+    rows = filled.scan(row_ids=True).to_arrow()
+    columns = {"id": rows["id"], "v": rows["v"], ROW_ID: rows["row_id"]}
+    ds = catalog.begin_distributed()
+    late = pa.table(columns | {SNAPSHOT_ID: pa.array([catalog.snapshot + 5] * len(rows), pa.int64())})
+    with pytest.raises(forklake.InvalidManifest, match="cannot have been moved"):
+        catalog.commit_distributed(ds, write_part(ds, "t", late, moved=[base.id for base in found]))
+    negative = pa.table({"id": [1], "v": ["x"], ROW_ID: pa.array([-7], pa.int64())})
+    with pytest.raises(forklake.InvalidManifest, match="the id -7"):
+        catalog.commit_distributed(ds, write_part(ds, "t", negative, delete={found[0].id: [0]}))
+    first, later = pa.table(columns).to_batches()[0], pa.record_batch({"id": [1], "v": ["x"]})
+    with pytest.raises(forklake.InvalidData, match="later ones do not"):
+        write_part(ds, "t", iter([first, later]))
+    assert content(filled) == before
+
+
 def test_several_tables_change_in_one_snapshot(catalog: forklake.Catalog, filled: forklake.Table) -> None:
     other = catalog.create_table("u", "id BIGINT, v VARCHAR")
     ds = catalog.begin_distributed()
