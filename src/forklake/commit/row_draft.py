@@ -162,10 +162,10 @@ class RowDraft:
         if not written:
             return
         history = [] if table.id < 0 else self.state.column_history(table.id)
-        stored = {(entry.column_id, entry.name) for entry in history}
+        unknown = written - {(entry.column_id, entry.name) for entry in history}
         for column in (column for top in columns for column in top.walk()):
             name = before.get(column.id, column.name)
-            if name != column.name and (column.id, name) in written - stored:
+            if name != column.name and (column.id, name) in unknown:
                 yield name
 
     def _column_begins(self, table: Table) -> tuple[dict[ColumnId, SnapshotId], bool, frozenset[ColumnId]]:
