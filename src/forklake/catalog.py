@@ -13,9 +13,10 @@ from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.distributing import Coordinator, DistributedVerbs
 from forklake.errors import CommittedBefore, ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.fork.copy import materialize
-from forklake.fork.knowledge import events
-from forklake.fork.merge import Merging
-from forklake.fork.net import own_events
+from forklake.fork.diff import Sides
+from forklake.fork.merge import MergeOptions, Merging
+from forklake.fork.net import net_changes, own_events
+from forklake.fork.row_changes import RowComparison
 from forklake.fork.side import Side
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
@@ -101,21 +102,26 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         a table when they are asked for, by `.rows()`.
         """
         head = self._head()
-        ours = Side(self._states.get(head), head)
         if other is None:
-            since = self._fork_point(head)
-            base = Side.at(self._database, head, since)
-            done = own_events(self._database, ours, since)
-        else:
-            name = name_of(self._database, self._workbench, other)
-            _, _, theirs = catalog_named(self._database, name)
-            if theirs.catalog_id == self.id:
-                raise InvalidArgument(f'"{name}" cannot be compared with itself')
-            merging = Merging(self._database, self._states, self._workbench.figures)
-            known = merging.relation(self.name, head, name, theirs)
-            since, done = known.since, events(self._database, known.ours)
-            base = Side(self._states.get(theirs), theirs)
-        return catalog_diff(self._database, self._workbench, self.name, ours, base, done, since)
+            return self._diff_with_fork_point(head)
+        name = name_of(self._database, self._workbench, other)
+        _, _, theirs = catalog_named(self._database, name)
+        if theirs.catalog_id == self.id:
+            raise InvalidArgument(f'"{name}" cannot be compared with itself')
+        merging = merging_of(self._database, self._states, self._workbench)
+        found = merging.compare(self.name, head, name, theirs, MergeOptions())
+        parted = Side.at(self._database, head, found.relation.since)
+        sides = Sides(found.ours, found.theirs, parted)
+        return catalog_diff(self._database, self._workbench, self.name, sides, found.net, found.rows)
+
+    def _diff_with_fork_point(self, head: Head) -> CatalogDiff:
+        ours, since = Side(self._states.get(head), head), self._fork_point(head)
+        base = Side.at(self._database, head, since)
+        done = own_events(self._database, ours, since)
+        rows = RowComparison(self._database, self._workbench.engine, ours, base, done, since).changes()
+        sides = Sides(ours, base, base)
+        net = net_changes(ours, base, done)
+        return catalog_diff(self._database, self._workbench, self.name, sides, net, list(rows))
 
     def _fork_point(self, head: Head) -> SnapshotId:
         found = self._database.rows("fork_point", catalog=self.id)
@@ -292,6 +298,13 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         kept = {path for table in rows for path in table.paths}
         workbench.discard([path for path in draft.written if path not in kept])
         return published
+
+
+def merging_of(database: Database, states: StateCache, workbench: Workbench) -> Merging:
+    """What merges catalogs of a lake."""
+    return Merging(
+        database, states, workbench.figures, workbench.engine, workbench.options, workbench.discard
+    )
 
 
 def name_of(database: Database, workbench: Workbench, catalog: object) -> str:

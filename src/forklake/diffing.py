@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import NoReturn
 
 from forklake.commit.draft import Draft
 from forklake.feed import ChangeFeed, check_names
-from forklake.fork.diff import ObjectDiff, TableFacts, dropped_plan, object_diffs, row_plan, table_facts
-from forklake.fork.knowledge import Events
-from forklake.fork.net import Net, net_changes
-from forklake.fork.side import Side
+from forklake.fork.diff import (
+    ObjectDiff,
+    Sides,
+    TableFacts,
+    dropped_plan,
+    object_diffs,
+    row_plan,
+    table_facts,
+)
+from forklake.fork.net import Net
+from forklake.fork.row_changes import RowChanges
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.scan.changes import ChangePlan
@@ -80,41 +87,32 @@ class CatalogDiff:
 
 
 def catalog_diff(
-    database: Database,
-    workbench: Workbench,
-    name: str,
-    ours: Side,
-    base: Side,
-    done: Events,
-    since: SnapshotId,
+    database: Database, workbench: Workbench, name: str, sides: Sides, net: Net, rows: Sequence[RowChanges]
 ) -> CatalogDiff:
-    """Compare two sides, looking at what was done in one of them."""
-    net = net_changes(database, ours, base, done, since)
-    at = ours.head.snapshot_id
+    """What was done in one of the sides that are compared."""
+    at = sides.ours.head.snapshot_id
+    by_table = {changes.table: changes for changes in rows}
 
     def rows_of(number: TableId) -> Callable[[], RowDiff]:
-        return lambda: _rows(workbench, net, ours, base, number)
+        return lambda: _rows(workbench, by_table.get(number), sides, number)
 
     tables = tuple(
         TableDiff(*(getattr(facts, each.name) for each in fields(facts)), _rows=rows_of(number))
-        for number, facts in table_facts(database, net, base, ours).items()
+        for number, facts in table_facts(database, net, rows, sides).items()
     )
-    objects = tuple(object_diffs(net, base, ours))
-    return CatalogDiff(name, at, base.head.snapshot_id, objects, tables)
+    objects = tuple(object_diffs(net, sides.base, sides.ours))
+    return CatalogDiff(name, at, sides.base.head.snapshot_id, objects, tables)
 
 
-def _rows(workbench: Workbench, net: Net, ours: Side, base: Side, number: TableId) -> RowDiff:
-    at = ours.head.snapshot_id
-    table = ours.table(number)
-    side = ours if table is not None else base
+def _rows(workbench: Workbench, changes: RowChanges | None, sides: Sides, number: TableId) -> RowDiff:
+    at = sides.ours.head.snapshot_id
+    table = sides.ours.table(number)
+    side = sides.ours if table is not None else sides.base
     draft = Draft(side.state, side.head)
     source = draft.source(draft.table(number))
     check_names(source)
 
     def plan() -> ChangePlan:
-        if table is None:
-            return dropped_plan(draft, source.table, at)
-        files = next((entry for entry in net.files if entry.table == number), None)
-        return row_plan(workbench.storage, source, files, at)
+        return dropped_plan(draft, source.table, at) if table is None else row_plan(source, changes, at)
 
-    return RowDiff(source, workbench, base.head.snapshot_id, at, _plan=plan)
+    return RowDiff(source, workbench, sides.base.head.snapshot_id, at, _plan=plan)

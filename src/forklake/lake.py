@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from forklake.catalog import Catalog, name_of
+from forklake.catalog import Catalog, merging_of, name_of
 from forklake.commit.catalogs import (
     create_catalog,
     drop_catalog,
@@ -20,8 +20,9 @@ from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.errors import CatalogNotFound, InvalidArgument, InvalidUrl, MetadataExists
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
-from forklake.fork.merge import MergeResult, Merging
+from forklake.fork.merge import MergeOptions, MergeResult
 from forklake.fork.paths import own_data_path
+from forklake.fork.row_changes import Prefer
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
@@ -136,6 +137,8 @@ class Lake:
         source: str | Catalog,
         into: str | Catalog,
         *,
+        prefer: Prefer | None = None,
+        tables: Iterable[str] | None = None,
         dry_run: bool = False,
         author: str | None = None,
         message: str | None = None,
@@ -144,13 +147,16 @@ class Lake:
         """Bring what one catalog did since it was last like another into that one, as one commit.
 
         A fork into its parent, a parent into its fork, or between forks of one parent: only what is new is
-        merged, and no row is rewritten. What both changed raises `MergeConflict`, and nothing is written;
-        `dry_run` writes nothing in any case and returns the conflicts.
+        merged, and no row is rewritten. Rows that both changed, and definitions that both changed, raise
+        `MergeConflict`, and nothing is written. `prefer` says whose version of such a row counts: that of the
+        "source" or that of the "target". `tables` merges what was done to some tables; the rest can be merged
+        later. `dry_run` writes nothing in any case and returns the conflicts.
         """
-        merging = Merging(self._database, self._states, self._workbench.figures)
+        chosen = None if tables is None else tuple(_listed(tables, "tables"))
         said = author_of(author, message, extra)
         taken, target = self._name(source), self._name(into)
-        return merging.merge(taken, target, said, dry_run=dry_run)
+        merging = merging_of(self._database, self._states, self._workbench)
+        return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run))
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
         """Let a catalog expire after some time from now, or not at all.

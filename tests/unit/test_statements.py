@@ -63,8 +63,12 @@ LAKE_WIDE_READS = {
     # What catalogs know of each other is told by their lineages, merges and commits.
     "merges_in_spans",
     "merges_of_sources",
+    "merged_up_to",
     "footprints_in_spans",
-    "positions_in_spans",
+    "definitions_in_spans",
+    "file_histories",
+    "delete_histories",
+    "inlined_delete_histories",
     "origins_of_files",
     "unswept_reservations",
 }
@@ -82,7 +86,7 @@ PARTS = {
 # What a catalog has counted itself; nobody inherits that.
 OWN_READS = {"figures": {"ducklake_table_stats", "ducklake_table_column_stats"}}
 # Where and when something was first done, whoever has it from there: it tells nothing of what it holds.
-ORIGINS = {"positions_in_spans": {"ducklake_inlined_delete"}, "origins_of_files": {"ducklake_data_file"}}
+ORIGINS = {"origins_of_files": {"ducklake_data_file"}}
 # Rows of entities that end without being named one by one.
 # Ends of rows that a catalog has inherited, and has copied.
 LAKE_TABLES_OF_FORKS = {"ducklake_inherited_end"}

@@ -48,8 +48,18 @@ def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head:
         )
     session.insert(
         "ducklake_catalog_merge",
-        ("catalog_id", "merge_snapshot", "source_catalog_id", "source_snapshot"),
-        [(head.catalog_id, head.snapshot_id, merged.source, merged.snapshot)],
+        (
+            "catalog_id",
+            "merge_snapshot",
+            "source_catalog_id",
+            "table_id",
+            "base_snapshot",
+            "source_snapshot",
+        ),
+        [
+            (head.catalog_id, head.snapshot_id, catalog, table, after, up_to)
+            for catalog, after, up_to, table in merged.seen
+        ],
     )
 
 

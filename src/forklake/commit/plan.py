@@ -21,6 +21,9 @@ class Merged:
     """Up to which."""
     reshaped: tuple[TableId, ...] = ()
     """Tables that it altered on the way."""
+    seen: tuple[tuple[CatalogId, SnapshotId, SnapshotId, int], ...] = ()
+    """What it adds to the version vector of the target: commits of a catalog after one snapshot and up to
+    another, about one table or, with 0, about anything."""
 
 
 @dataclass(frozen=True, slots=True)

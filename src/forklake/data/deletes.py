@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 from forklake.data.storage import Storage
 from forklake.errors import StorageError
 from forklake.model.files import DeleteFile
+from forklake.model.kernels import pc
 
 
 def positions_of(storage: Storage, file: DeleteFile) -> pa.Array:
@@ -28,3 +29,23 @@ def positions_of(storage: Storage, file: DeleteFile) -> pa.Array:
             "it is not the file that was written, restore that"
         )
     return positions.cast(pa.int64())
+
+
+def lost_positions(storage: Storage, file: DeleteFile | None, inlined: pa.Array | None) -> pa.Array:
+    """All that a data file has lost, through its delete file and inline: ascending, each once."""
+    parts = [pa.array([], pa.int64())] if inlined is None else [inlined]
+    if file is not None:
+        parts.append(positions_of(storage, file))
+    return united(parts)
+
+
+def united(parts: list[pa.Array]) -> pa.Array:
+    """Positions of several lists: ascending, each once."""
+    return pc.unique(pa.concat_arrays(parts)).sort() if len(parts) > 1 else parts[0]
+
+
+def without(positions: pa.Array, gone: pa.Array | None) -> pa.Array:
+    """Those positions that are not among others."""
+    if gone is None or not len(gone):
+        return positions
+    return positions.filter(pc.invert(pc.is_in(positions, value_set=gone)))

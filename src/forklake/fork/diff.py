@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.data.deletes import positions_of
-from forklake.data.storage import Storage
-from forklake.fork.net import Net, NetFiles, same
+from forklake.data.deletes import united
+from forklake.fork.net import Net, NetLayout, same
+from forklake.fork.row_changes import RowChanges
 from forklake.fork.side import Side
+from forklake.fork.touched import NO_POSITIONS
 from forklake.model.entities import Column, Table
-from forklake.model.ids import DataFileId, SnapshotId, TableId
+from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
 from forklake.model.types import to_sql
 from forklake.scan.changes import ChangePlan, Gone, place_of, plan_of
 from forklake.scan.plan import Positions, ScanFile, ScanRows, Source, plan_scan
@@ -67,37 +68,59 @@ def object_diffs(net: Net, base: Side, ours: Side) -> Iterator[ObjectDiff]:
             yield ObjectDiff(entry.kind, side.name_of(item), how)
 
 
-def table_facts(database: Database, net: Net, base: Side, ours: Side) -> dict[TableId, TableFacts]:
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is compared: a catalog as it is, as it was, and what it is compared with."""
+
+    ours: Side
+    base: Side
+    """What ours is compared with: its own past, or another catalog as it is."""
+    parted: Side
+    """Ours as it was where the other one has seen it last."""
+
+    def before(self, table: int) -> Table | None:
+        """A table as it was before ours did something to it."""
+        return self.parted.table(table) or self.base.table(table)
+
+
+def table_facts(
+    database: Database, net: Net, rows: Sequence[RowChanges], sides: Sides
+) -> dict[TableId, TableFacts]:
     """Every table that is different, by id."""
-    files = {entry.table: entry for entry in net.files}
+    files = {entry.table: entry for entry in rows}
     numbers = [entry.ours or entry.base for entry in net.objects if entry.kind == "table"]
-    tables = {table.id for table in numbers if isinstance(table, Table)} | set(files)
-    tables |= {layout.table for layout in net.layouts}
+    defined = {table.id for table in numbers if isinstance(table, Table)}
+    tables = defined | set(files)
+    tables |= {layout.table for layout in net.layouts if list(_layout_changes(layout, sides))}
     tables |= {tag.owner.id for tag in net.tags if isinstance(tag.owner, Table)}
     found: dict[TableId, TableFacts] = {}
     for number in sorted(tables):
-        before, after = base.table(number), ours.table(number)
+        before, after, other = sides.before(number), sides.ours.table(number), sides.base.table(number)
         if after is not None:
-            changes = tuple(_schema_changes(net, before, after, base, ours))
-            how: HowChanged = "created" if before is None else "changed" if same(before, after) else "altered"
-            found[after.id] = _with_files(TableFacts(ours.name_of(after), how, changes), files.get(after.id))
-        elif before is not None:
-            totals = totals_of(database, base.head.catalog_id, before.id, base.head.snapshot_id)
-            found[before.id] = TableFacts(base.name_of(before), "dropped", rows_removed=totals.record_count)
+            changes = tuple(_schema_changes(net, before, after, sides))
+            is_altered = number in defined and not same(before, after)
+            how: HowChanged = "created" if before is None else "altered" if is_altered else "changed"
+            name = sides.ours.name_of(after)
+            found[after.id] = _with_files(TableFacts(name, how, changes), files.get(after.id))
+        elif other is not None:
+            head = sides.base.head
+            totals = totals_of(database, head.catalog_id, other.id, head.snapshot_id)
+            name = sides.base.name_of(other)
+            found[other.id] = TableFacts(name, "dropped", rows_removed=totals.record_count)
     return found
 
 
-def _with_files(facts: TableFacts, files: NetFiles | None) -> TableFacts:
-    if files is None:
+def _with_files(facts: TableFacts, changes: RowChanges | None) -> TableFacts:
+    if changes is None:
         return facts
-    inlined = _inlined(files)
+    inlined = _inlined(changes)
     return replace(
         facts,
-        files_added=_paths(files.added),
-        files_retired=_paths(files.retired),
-        files_with_deletes=_paths(now for _, now in files.holed),
-        rows_added=files.rows_added,
-        rows_removed=files.rows_removed,
+        files_added=_paths(added.state for added in changes.added),
+        files_retired=_paths(changes.retired),
+        files_with_deletes=_paths(state for state, _ in changes.deleted),
+        rows_added=changes.rows_added,
+        rows_removed=changes.rows_removed,
         inlined_added=inlined.rows_added,
         inlined_removed=inlined.rows_removed,
     )
@@ -107,42 +130,55 @@ def _paths(states: Iterable[FileState]) -> tuple[str, ...]:
     return tuple(state.file.path for state in states if not state.file.inlined)
 
 
-def _inlined(files: NetFiles) -> NetFiles:
+def _inlined(changes: RowChanges) -> RowChanges:
     """The same, of rows that lie in the metadata."""
-    return NetFiles(
-        files.table,
-        tuple(state for state in files.added if state.file.inlined),
-        tuple(state for state in files.retired if state.file.inlined),
-        tuple((before, now) for before, now in files.holed if now.file.inlined),
+    return RowChanges(
+        changes.table,
+        tuple(added for added in changes.added if added.state.file.inlined),
+        tuple(state for state in changes.retired if state.file.inlined),
+        tuple((state, gone) for state, gone in changes.deleted if state.file.inlined),
     )
 
 
-def _schema_changes(net: Net, before: Table | None, after: Table, base: Side, ours: Side) -> Iterator[str]:
+def _schema_changes(net: Net, before: Table | None, after: Table, sides: Sides) -> Iterator[str]:
+    """What ours changed and the other does not have: what only the other changed is no part of it."""
+    ours, base, parted = sides.ours, sides.base, sides.parted
+    other = base.table(after.id)
     if before is not None:
-        if base.name_of(before) != ours.name_of(after):
-            yield f"renamed from {base.name_of(before)}"
-        yield from _column_changes(before, after)
+        old = (parted if parted.table(after.id) is not None else base).name_of(before)
+        if ours.name_of(after) not in {old, *([] if other is None else [base.name_of(other)])}:
+            yield f"renamed from {old}"
+        differing = None if other is None else {number for number, _ in _column_changes(other, after)}
+        for number, line in _column_changes(before, after):
+            if differing is None or number in differing:
+                yield line
     for layout in net.layouts:
         if layout.table == after.id:
-            if layout.base[0] != layout.ours[0]:
-                yield "partitioned otherwise"
-            if layout.base[1] != layout.ours[1]:
-                yield "sorted otherwise"
+            yield from _layout_changes(layout, sides)
     for tag in net.tags:
         if tag.owner.id == after.id and isinstance(tag.owner, Table):
             yield f"{tag.key} {'removed' if tag.ours is None else 'set'}"
 
 
-def _column_changes(before: Table, after: Table) -> Iterator[str]:
+def _layout_changes(layout: NetLayout, sides: Sides) -> Iterator[str]:
+    known = sides.parted.table(layout.table) is not None
+    was = sides.parted.layout(layout.table) if known else layout.base
+    for at, word in enumerate(("partitioned", "sorted")):
+        if layout.ours[at] not in (layout.base[at], was[at]):
+            yield f"{word} otherwise"
+
+
+def _column_changes(before: Table, after: Table) -> Iterator[tuple[ColumnId, str]]:
+    """Columns that are others, by id, with a line for people."""
     old, new = ({column.id: column for column in table.walk()} for table in (before, after))
     for number in sorted(old.keys() | new.keys()):
         was, now = old.get(number), new.get(number)
         if was is None and now is not None:
-            yield f"added {_shown(now)}"
+            yield number, f"added {_shown(now)}"
         elif was is not None and now is None:
-            yield f"dropped {_shown(was)}"
+            yield number, f"dropped {_shown(was)}"
         elif was is not None and now is not None and replace(was, children=()) != replace(now, children=()):
-            yield f"{_shown(was)} is {_shown(now)}"
+            yield number, f"{_shown(was)} is {_shown(now)}"
 
 
 def _shown(column: Column) -> str:
@@ -151,16 +187,24 @@ def _shown(column: Column) -> str:
     return f'"{column.name}" {to_sql(column.data_type)}{required}{default}'
 
 
-def row_plan(storage: Storage, source: Source, files: NetFiles | None, at: SnapshotId) -> ChangePlan:
+def row_plan(source: Source, changes: RowChanges | None, at: SnapshotId) -> ChangePlan:
     """What an engine has to read to tell the rows apart; all of it counts as done at one snapshot."""
-    if files is None:
+    if changes is None:
         return ChangePlan(plan_of(source, []), plan_of(source, []), (), frozenset({at}))
-    states = [*files.added, *files.retired, *(now for _, now in files.holed)]
+    states = [
+        *(added.state for added in changes.added),
+        *changes.retired,
+        *(state for state, _ in changes.deleted),
+    ]
     contents = source.reader.contents([state.file for state in states if state.file.inlined])
     return ChangePlan(
-        plan_of(source, [_place(state, contents, at) for state in files.added]),
-        plan_of(source, [_place(state, contents, at) for state in files.retired]),
-        tuple(_gone(storage, before, now, contents, at) for before, now in files.holed),
+        plan_of(source, [_place(added.state, contents, at, added.dropped) for added in changes.added]),
+        plan_of(source, [_place(state, contents, at) for state in changes.retired]),
+        # All rows of the file, whatever was deleted: the lost ones are among them.
+        tuple(
+            Gone(place_of(replace(state.file, deletes=None), contents), gone, at)
+            for state, gone in changes.deleted
+        ),
         frozenset({at}),
     )
 
@@ -173,22 +217,8 @@ def dropped_plan(draft: Draft, table: Table, at: SnapshotId) -> ChangePlan:
     return ChangePlan(plan_of(source, []), plan_of(source, places), (), frozenset())
 
 
-def _place(state: FileState, contents: Mapping[DataFileId, str], at: SnapshotId) -> ScanFile | ScanRows:
-    deleted = pa.array(sorted(state.positions), pa.int64()) if state.positions else None
-    return replace(place_of(replace(state.file, begin=at), contents), deleted=deleted)
-
-
-def _gone(
-    storage: Storage, before: FileState, now: FileState, contents: Mapping[DataFileId, str], at: SnapshotId
-) -> Gone:
-    lost = _positions(storage, now) - _positions(storage, before)
-    # All rows of the file, whatever was deleted: the lost ones are among them.
-    whole = place_of(replace(now.file, deletes=None), contents)
-    return Gone(whole, pa.array(sorted(lost), pa.int64()), at)
-
-
-def _positions(storage: Storage, state: FileState) -> set[int]:
-    named: Positions | None = (
-        None if state.file.deletes is None else positions_of(storage, state.file.deletes)
-    )
-    return {*state.positions, *([] if named is None else named.to_pylist())}
+def _place(
+    state: FileState, contents: Mapping[DataFileId, str], at: SnapshotId, more: Positions = NO_POSITIONS
+) -> ScanFile | ScanRows:
+    lost = united([pa.array(sorted(state.positions), pa.int64()), more])
+    return replace(place_of(replace(state.file, begin=at), contents), deleted=lost if len(lost) else None)

@@ -49,6 +49,11 @@ class Side:
         """A table, if it is there."""
         return self.state.table(TableId(number))
 
+    def table_named(self, name: QualifiedName) -> Table | None:
+        """The table of a name, if there is one."""
+        schema = next((item for item in self.state.schemas().values() if item.name == name.schema), None)
+        return None if schema is None else self.state.table_named(schema.id, name.name)
+
     def tags(self, kind: Kind, number: int) -> dict[tuple[ColumnId | None, str], str]:
         """The tags of an object and of its columns."""
         found = {(tag.column_id, tag.key): tag.value for tag in self.state.tags(number)}

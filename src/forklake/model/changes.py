@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -77,6 +77,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class RowConflict:
+    """A row that both sides changed: as it was, and as each of them has it. None where it was deleted."""
+
+    row_id: int
+    base: dict[str, Any] | None
+    ours: dict[str, Any] | None
+    """As the source of the merge has it."""
+    theirs: dict[str, Any] | None
+    """As the target has it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Conflict:
     """Two changes that cannot both stand: ours, and theirs that was committed first."""
 
@@ -89,10 +101,18 @@ class Conflict:
     """Of ours, if it was committed: in the catalog that was to be merged."""
     files: tuple[str, ...] = ()
     """The paths of the data files that both took rows from."""
+    row_count: int = 0
+    """How many rows both changed."""
+    read_rows: Callable[[], list[RowConflict]] = field(default=list, repr=False, compare=False)
+
+    def rows(self) -> list[RowConflict]:
+        """The rows that both changed, with their values; none if the conflict is not about rows."""
+        return self.read_rows()
 
     def __str__(self) -> str:
         """One clause for people, such as `table "users" was altered in snapshot 44`."""
-        return f"{describe(self.theirs)} in snapshot {self.snapshot} ({self.rule})"
+        rows = f": {self.row_count}" if self.row_count else ""
+        return f"{describe(self.theirs)} in snapshot {self.snapshot} ({self.rule}{rows})"
 
 
 _PAST = {

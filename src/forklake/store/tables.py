@@ -57,6 +57,8 @@ TABLES: dict[str, dict[str, Kind]] = {
         "catalog_id": "int",
         "merge_snapshot": "int",
         "source_catalog_id": "int",
+        "table_id": "int",
+        "base_snapshot": "int",
         "source_snapshot": "int",
     },
     "ducklake_inherited_end": {

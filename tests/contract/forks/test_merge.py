@@ -183,8 +183,8 @@ CONFLICTS: dict[str, tuple[Any, Any, Verb, Verb]] = {
         Verb.TAG_TABLE,
         Verb.TAG_TABLE,
     ),
-    "rows moved and deleted": (
-        lambda c: c.flush_inlined(),
+    "rows moved, and changed by both": (
+        lambda c: (c.flush_inlined(), c.table("t").update({"v": "'f'"}, "id = 1000")),
         lambda c: c.table("t").delete("id >= 1000"),
         Verb.DELETE,
         Verb.DELETE,

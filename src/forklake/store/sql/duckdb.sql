@@ -106,13 +106,16 @@ CREATE TABLE ducklake_inherited_end (
     PRIMARY KEY (catalog_id, entity, entity_id, sub_id, sub_key, row_begin)
 );
 
--- Up to where a catalog holds what another one did, because it was merged; forks inherit that knowledge.
+-- What each merge added to the version vector of its target: the commits of a catalog after one snapshot and up to
+-- another, in full (table_id 0) or as far as they are about one table. Forks inherit it.
 CREATE TABLE ducklake_catalog_merge (
     catalog_id BIGINT NOT NULL,
     merge_snapshot BIGINT NOT NULL,
     source_catalog_id BIGINT NOT NULL,
+    table_id BIGINT NOT NULL,
+    base_snapshot BIGINT NOT NULL,
     source_snapshot BIGINT NOT NULL,
-    PRIMARY KEY (catalog_id, merge_snapshot)
+    PRIMARY KEY (catalog_id, merge_snapshot, source_catalog_id, table_id)
 );
 
 -- Work that was committed under a name, so that doing it again adds nothing; forks inherit what was done before.

@@ -352,35 +352,67 @@ SELECT data_file_id, position, begin_snapshot
 
 -- name: merges_in_spans
 -- What was merged into some catalogs in spans of their snapshots.
-SELECT m.catalog_id, m.merge_snapshot, m.source_catalog_id, m.source_snapshot
+SELECT m.catalog_id, m.merge_snapshot, m.source_catalog_id, m.table_id, m.base_snapshot, m.source_snapshot
   FROM spans($spans)
   JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high;
 
 -- name: merges_of_sources
--- How far some sources were merged into them.
-SELECT m.source_catalog_id, max(m.source_snapshot)
+-- The same, of some sources only.
+SELECT m.catalog_id, m.merge_snapshot, m.source_catalog_id, m.table_id, m.base_snapshot, m.source_snapshot
+  FROM spans($spans)
+  JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high
+ WHERE m.source_catalog_id IN ids($sources);
+
+-- name: merged_up_to
+-- How far some sources were merged into catalogs in spans of their snapshots.
+SELECT m.source_catalog_id, m.table_id, max(m.source_snapshot)
   FROM spans($spans)
   JOIN ducklake_catalog_merge m ON m.catalog_id = k.catalog_id AND m.merge_snapshot > k.low AND m.merge_snapshot <= k.high
  WHERE m.source_catalog_id IN ids($sources)
- GROUP BY m.source_catalog_id;
+ GROUP BY m.source_catalog_id, m.table_id;
 
 -- name: footprints_in_spans
 -- What some catalogs committed themselves in spans of their snapshots.
-SELECT c.snapshot_id, c.footprint
+SELECT c.catalog_id, c.snapshot_id, c.footprint
   FROM spans($spans)
   JOIN ducklake_snapshot_changes c ON c.catalog_id = k.catalog_id AND c.snapshot_id > k.low AND c.snapshot_id <= k.high
  ORDER BY c.snapshot_id;
 
--- name: positions_in_spans
--- The positions in some files that some catalogs deleted inline in spans of their snapshots.
-SELECT d.data_file_id, d.position, d.begin_snapshot
+-- name: definitions_in_spans
+-- The same, without commits that did nothing but to rows: a footprint that is not known counts as more.
+SELECT c.catalog_id, c.snapshot_id, c.footprint
   FROM spans($spans)
-  JOIN ducklake_inlined_delete d ON d.catalog_id = k.catalog_id AND d.begin_snapshot > k.low AND d.begin_snapshot <= k.high
+  JOIN ducklake_snapshot_changes c ON c.catalog_id = k.catalog_id AND c.snapshot_id > k.low AND c.snapshot_id <= k.high
+ WHERE c.footprint IS NULL OR c.changes_made LIKE '%created_%' OR c.changes_made LIKE '%altered_%'
+    OR c.changes_made LIKE '%dropped_%'
+ ORDER BY c.snapshot_id;
+
+-- name: file_histories
+-- Some data files as some catalogs have or had them.
+SELECT f.catalog_id, f.data_file_id, f.record_count, f.begin_snapshot, f.end_snapshot
+  FROM spans($catalogs)
+  JOIN visible_data_file f ON f.catalog_id = k.catalog_id
+ WHERE f.data_file_id IN ids($files);
+
+-- name: delete_histories
+-- The delete files that some data files ever had in some catalogs.
+SELECT d.catalog_id, d.data_file_id, d.delete_file_id, d.source_catalog_id, d.begin_snapshot, d.path,
+       d.path_is_relative, d.delete_count, d.file_size_bytes, d.footer_size
+  FROM spans($catalogs)
+  JOIN visible_delete_file d ON d.catalog_id = k.catalog_id
+ WHERE d.data_file_id IN ids($files)
+ ORDER BY d.begin_snapshot;
+
+-- name: inlined_delete_histories
+-- The positions of some data files that were deleted inline in some catalogs.
+SELECT d.catalog_id, d.data_file_id, d.position, d.begin_snapshot
+  FROM spans($catalogs)
+  JOIN visible_inlined_delete d ON d.catalog_id = k.catalog_id
  WHERE d.data_file_id IN ids($files);
 
 -- name: origins_of_files
 -- The commits that made some files: others have them from there, by merges or as copies.
-SELECT data_file_id, min(begin_snapshot)
+SELECT data_file_id, min(table_id), min(begin_snapshot)
   FROM ducklake_data_file
  WHERE data_file_id IN ids($files)
  GROUP BY data_file_id;

@@ -1,0 +1,256 @@
+"""Rows that two catalogs may both have changed, told apart by row id and value.
+
+Positions tell what was deleted as long as both catalogs have a row in the same file. Where one of them has
+moved, deleted or updated the row since, it is looked for by its id, and its values say whether it was changed
+or only moved: as it was (the base), as the source has it now (ours), and as the target has it (theirs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import pyarrow as pa
+
+from forklake.engine.local import Engine
+from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
+from forklake.engine.text import shown
+from forklake.model.changes import RowConflict
+from forklake.model.columns import Columns
+from forklake.model.ids import DataFileId
+from forklake.model.kernels import pc
+from forklake.model.names import quoted
+from forklake.scan.changes import Place, place_of, plan_of
+from forklake.scan.plan import Positions, ScanFile, Source
+from forklake.store.states import FileState
+
+_FILES = "examined_files"
+
+
+class Outcome(IntEnum):
+    """What becomes of a row that was looked at."""
+
+    AGREED = 0
+    """Both have the same, or neither has it."""
+    OURS = 1
+    """Only the source changed it."""
+    THEIRS = 2
+    """Only the target changed it, or nobody did."""
+    CONFLICT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Where rows of one side may be."""
+
+    source: Source
+    places: Sequence[Place]
+
+    def holding(self, low: int, high: int) -> Side:
+        """Only the files that may hold rows with ids in a range."""
+        return replace(self, places=[place for place in self.places if _may_hold(place, low, high)])
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What decides who changed a row, beside its values."""
+
+    seen_files: frozenset[DataFileId]
+    """Files of the target that the source has seen: what it has now instead, it has on purpose."""
+    theirs_changed: bool
+    """Whether the target deleted any rows of the table in commits that the source has not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The rows, with their places on both sides and what becomes of them."""
+
+    rows: pa.Table
+    read: Callable[[], list[RowConflict]]
+    """Reads the rows that conflict, with their values."""
+
+    def count(self, outcome: Outcome) -> int:
+        """How many rows have an outcome."""
+        return pc.sum(pc.equal(self.rows.column("outcome"), int(outcome))).as_py() or 0
+
+    def ours(self, *outcomes: Outcome) -> dict[DataFileId, Positions]:
+        """Where the source has the rows of some outcomes, if it has them."""
+        return self._places("ours_file", "ours_position", outcomes)
+
+    def theirs(self, *outcomes: Outcome) -> dict[DataFileId, Positions]:
+        """Where the target has the rows of some outcomes, if it has them."""
+        return self._places("theirs_file", "theirs_position", outcomes)
+
+    def files(self, outcome: Outcome) -> frozenset[DataFileId]:
+        """The files in which rows of an outcome were before."""
+        rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
+        return frozenset(pc.unique(rows.column("base_file")).to_pylist())
+
+    def resolved(self, outcome: Outcome) -> Examined:
+        """The same, with every conflict decided for one side."""
+        at = self.rows.schema.get_field_index("outcome")
+        column = self.rows.column("outcome")
+        decided = pc.if_else(
+            pc.equal(column, int(Outcome.CONFLICT)), pa.scalar(int(outcome), column.type), column
+        )
+        return replace(self, rows=self.rows.set_column(at, "outcome", decided))
+
+    def _places(self, file: str, position: str, outcomes: Sequence[Outcome]) -> dict[DataFileId, Positions]:
+        wanted = pc.is_in(self.rows.column("outcome"), value_set=pa.array(outcomes, pa.int32()))
+        rows = self.rows.filter(pc.and_(wanted, pc.is_valid(self.rows.column(file))))
+        found: dict[DataFileId, Positions] = {}
+        for number in pc.unique(rows.column(file)).to_pylist():
+            column = rows.filter(pc.equal(rows.column(file), number)).column(position)
+            found[DataFileId(number)] = pa.concat_arrays(column.chunks).sort()
+        return found
+
+
+def examine(
+    engine: Engine,
+    columns: Columns,
+    base: Sequence[tuple[Side, Mapping[DataFileId, Positions]]],
+    ours: Sequence[Side],
+    theirs: Sequence[Side],
+    known: Known,
+) -> Examined:
+    """Look at the rows that were at some positions: where both sides have them now, and who changed them."""
+    tables: dict[str, pa.Table] = {}
+    files: dict[int, DataFileId] = {}
+    bases = _rows(engine, [side for side, _ in base], columns, "base", tables, files)
+    wanted = {file: positions for _, found in base for file, positions in found.items()}
+    tables["examined_positions"] = _positions(wanted, files)
+    known_rows = (
+        f"WITH base AS MATERIALIZED (SELECT b.* FROM ({bases}) AS b "
+        "SEMI JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
+    )
+    ids = engine.table(f"{known_rows} SELECT min(id) AS low, max(id) AS high FROM base", tables).to_pylist()[
+        0
+    ]
+    parts = {
+        name: _rows(engine, [side.holding(**ids) for side in sides], columns, name, tables, files)
+        for name, sides in (("ours", ours), ("theirs", theirs))
+    }
+    tables[_FILES] = pa.table(
+        {
+            "place": pa.array(list(files), pa.int64()),
+            "file": pa.array(list(files.values()), pa.int64()),
+            "seen": pa.array([file in known.seen_files for file in files.values()], pa.bool_()),
+        }
+    )
+    found_by_id = ", ".join(
+        f"{name} AS MATERIALIZED (SELECT * FROM ({sql}) WHERE id IN (SELECT id FROM base))"
+        for name, sql in parts.items()
+    )
+    rows = f"{known_rows}, {found_by_id}, compared AS ({_compared(columns, known)})"
+    found = engine.table(f"{rows} {_OUTCOMES}", tables)
+
+    def read() -> list[RowConflict]:
+        values = ", ".join(
+            f"CASE WHEN max({alias}.id) IS NOT NULL THEN any_value({_struct(alias, columns)}) END AS {name}"
+            for alias, name in (("b", "base"), ("o", "ours"), ("t", "theirs"))
+        )
+        conflicts = engine.table(
+            f"{rows} SELECT c.row_id, {values} FROM ({_OUTCOMES}) AS c JOIN base AS b ON b.id = c.row_id "
+            "LEFT JOIN ours AS o ON o.id = c.row_id LEFT JOIN theirs AS t ON t.id = c.row_id "
+            f"WHERE c.outcome = {int(Outcome.CONFLICT)} GROUP BY c.row_id ORDER BY c.row_id",
+            tables,
+        )
+        return [RowConflict(*row.values()) for row in conflicts.to_pylist()]
+
+    return Examined(found, read)
+
+
+def _compared(columns: Columns, known: Known) -> str:
+    """Each row once, with its places, who changed it, and whether both sides have the same."""
+    ours, theirs, both = (_same(*pair, columns) for pair in (("o", "b"), ("t", "b"), ("o", "t")))
+    took = "true" if known.theirs_changed else "false"
+    return f"""
+SELECT b.id, any_value(b.place) AS base_place,
+       any_value(o.place) AS ours_place, any_value(o.position) AS ours_position,
+       any_value(t.place) AS theirs_place, any_value(t.position) AS theirs_position,
+       max(o.id) IS NULL OR NOT coalesce(bool_or({ours}), false) AS ours_changed,
+       (max(t.id) IS NULL OR NOT coalesce(bool_or({theirs}), false)) AND {took} AS theirs_changed,
+       CASE WHEN max(o.id) IS NULL THEN max(t.id) IS NULL
+            WHEN max(t.id) IS NULL THEN false ELSE coalesce(bool_or({both}), false) END AS agreed
+  FROM base AS b LEFT JOIN ours AS o ON o.id = b.id LEFT JOIN theirs AS t ON t.id = b.id
+ GROUP BY b.id"""
+
+
+# What the target has in a file that the source has seen was given up there: what the source has now stands.
+_OUTCOMES = """SELECT c.id AS row_id, b.file AS base_file, o.file AS ours_file, c.ours_position,
+       t.file AS theirs_file, c.theirs_position,
+       CAST(CASE WHEN c.agreed OR (o.file = t.file AND c.ours_position = c.theirs_position) THEN 0
+                 WHEN c.ours_changed AND c.theirs_changed AND NOT coalesce(t.seen, false) THEN 3
+                 WHEN c.ours_changed THEN 1 ELSE 2 END AS INTEGER) AS outcome
+  FROM compared AS c
+  JOIN examined_files AS b ON b.place = c.base_place
+  LEFT JOIN examined_files AS o ON o.place = c.ours_place
+  LEFT JOIN examined_files AS t ON t.place = c.theirs_place"""
+
+
+def _rows(
+    engine: Engine,
+    sides: Sequence[Side],
+    columns: Columns,
+    name: str,
+    tables: dict[str, pa.Table],
+    files: dict[int, DataFileId],
+) -> str:
+    """The rows of some places as SQL, with their ids, places and values; places are numbered in `files`."""
+    parts: list[str] = []
+    values = ", ".join(f"{quoted(column.name)} AS v{at}" for at, column in enumerate(columns))
+    for number, side in enumerate(sides):
+        plan = plan_of(side.source, side.places)
+        engine.verify(plan)
+        wanted = Wanted(columns, row_id=True, place=True, prefix=f"{name}{number}")
+        found = relation(plan, engine.storage, wanted)
+        tables |= found.tables
+        first = len(files)
+        files |= {first + at: place.file.id for at, place in enumerate(found.places)}
+        about = f"{ROW_ID} AS id, {PLACE} + {first} AS place, {POSITION} AS position"
+        parts.append(f"SELECT {about}, {values} FROM ({found.sql})")
+    return " UNION ALL ".join(parts)
+
+
+def _positions(wanted: Mapping[DataFileId, Positions], files: Mapping[int, DataFileId]) -> pa.Table:
+    numbers = {file: place for place, file in files.items()}
+    parts = [(numbers[file], positions) for file, positions in wanted.items()]
+    return pa.table(
+        {
+            "place": pa.concat_arrays([pa.repeat(pa.scalar(at, pa.int64()), len(p)) for at, p in parts]),
+            "position": pa.concat_arrays([positions for _, positions in parts]),
+        }
+    )
+
+
+def _same(one: str, other: str, columns: Columns) -> str:
+    return " AND ".join(f"{one}.v{at} IS NOT DISTINCT FROM {other}.v{at}" for at, _ in enumerate(columns))
+
+
+def _struct(alias: str, columns: Columns) -> str:
+    fields = [
+        f"{quoted(column.name)} := {shown(f'{alias}.v{at}', column.data_type)}"
+        for at, column in enumerate(columns)
+    ]
+    return f"struct_pack({', '.join(fields)})"
+
+
+def places_of(
+    states: Sequence[FileState], contents: Mapping[DataFileId, str], *, whole: bool = False
+) -> Iterator[Place]:
+    """Files with what they have lost, or as if they had lost nothing."""
+    for state in states:
+        if whole:
+            yield place_of(replace(state.file, deletes=None), contents)
+            continue
+        deleted = pa.array(sorted(state.positions), pa.int64()) if state.positions else None
+        place = place_of(state.file, contents)
+        yield replace(place, deleted=deleted)
+
+
+def _may_hold(place: Place, low: int, high: int) -> bool:
+    start = place.file.row_id_start
+    if start is None or not isinstance(place, ScanFile):
+        return True
+    return start <= high and low < start + place.file.record_count

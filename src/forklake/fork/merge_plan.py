@@ -1,0 +1,241 @@
+"""What a merge writes: the net changes of the source on top of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from forklake.commit.draft import Draft
+from forklake.commit.output import settle_rows
+from forklake.commit.plan import Merged, Plan
+from forklake.commit.settle import AdoptedFiles, TableWrites
+from forklake.data.storage import Storage
+from forklake.data.summary import summary_of_default
+from forklake.engine.compare import Outcome
+from forklake.fork.net import Net, kind_of, same
+from forklake.fork.row_changes import RowChanges
+from forklake.fork.side import Kind, Object, Side
+from forklake.fork.version_vectors import Events, Relation, Span
+from forklake.model.changes import Change, Verb
+from forklake.model.entities import Table
+from forklake.model.files import ColumnStats
+from forklake.model.ids import ColumnId, DataFileId
+from forklake.model.options import Options
+from forklake.scan.plan import Positions, ScanFile, ScanRows
+from forklake.store.backend import Database
+from forklake.store.files import FileReader
+from forklake.store.states import FileState, file_states
+
+
+class MergeBuilder:
+    """Puts the net changes of the source on top of the target."""
+
+    def __init__(
+        self,
+        database: Database,
+        known: Relation,
+        done: Events,
+        ours: Side,
+        theirs: Side,
+        net: Net,
+        rows: Sequence[RowChanges],
+        seen: tuple[Span, ...],
+    ) -> None:
+        """Stage definitions. `seen` is what the merge adds to the version vector of the target."""
+        self._database = database
+        self._relation = known
+        self._done = done
+        self.ours = ours
+        self._theirs = theirs
+        self._net = net
+        self._rows = rows
+        self._seen = seen
+        self.draft = Draft(theirs.state, theirs.head)
+        self.gone: list[Change] = []
+        """What the source changed in objects that the target has dropped."""
+        self._undone = self._find_undone()
+        for entry in self._net.objects:
+            if (entry.kind, entry.ours and entry.ours.id) not in self._undone:
+                self.draft.adopt(entry.base, entry.ours)
+        self._adopt_tags()
+        for layout in self._net.layouts:
+            table = self.ours.table(layout.table)
+            if table is not None and not self._is_gone("table", table):
+                self.draft.adopt_layout(layout.table, *layout.ours)
+        self._staged = tuple(found for changes in self._rows for found in self._stage(changes))
+        self._unsettled = self._plan(self._staged)
+
+    def unsettled(self) -> Plan:
+        """What the commit does, before anything is written for it."""
+        return self._unsettled
+
+    def settled(self, storage: Storage, options: Options) -> Plan:
+        """What the commit has to write: small deletes stay inline, others are written into delete files."""
+        settled = {writes.table_id: writes for writes in settle_rows(self.draft, storage, options)}
+        return self._plan(
+            tuple(
+                _with_deletes(writes, settled[writes.table_id]) if writes.table_id in settled else writes
+                for writes in self._staged
+            )
+        )
+
+    def _plan(self, writes: tuple[TableWrites, ...]) -> Plan:
+        plan = self.draft.plan(writes)
+        if not any(kind_of(event.change) for event in self._done.events):
+            return plan
+        # Even if nothing is left of what was done: others have to hear of it by way of the target.
+        reshaped = tuple(sorted(table for table in self._net.reshaped if self.ours.table(table) is not None))
+        head = self.ours.head
+        merged = Merged(head.catalog_id, head.snapshot_id, reshaped, self._seen)
+        return replace(plan, changes=(*plan.changes, *self._more_changes(plan)), merged=merged)
+
+    def is_free(self, change: Change) -> bool:
+        """Whether the target has no other object now with the name that a change claims."""
+        holder = self._theirs.holder(change)
+        return holder is None or holder == change.object_id
+
+    def _find_undone(self) -> set[tuple[Kind, int | None]]:
+        """Objects that are again as they were where the target last knew them."""
+        if self._done.merged_definitions or not (self._net.objects or self._net.reshaped):
+            return set()
+        before = Side.at(self._database, self.ours.head, self._relation.since)
+        touched: set[tuple[Kind, int]] = {("table", table) for table in self._net.reshaped}
+        touched |= {(entry.kind, entry.ours.id) for entry in self._net.objects if entry.ours is not None}
+        return {
+            (kind, number)
+            for kind, number in touched
+            if (now := self.ours.find(kind, number)) is not None and same(now, before.find(kind, number))
+        }
+
+    def _more_changes(self, plan: Plan) -> Iterator[Change]:
+        """That it is a merge; and tables whose columns took numbers on the way, but look as before."""
+        said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
+        for number in sorted(self._net.reshaped):
+            table = self.ours.table(number)
+            if table is not None and number not in said and ("table", number) in self._undone:
+                yield Change(Verb.ALTER_TABLE, number, table.schema_id, name=table.name)
+        yield Change(Verb.MERGE_CATALOG, self.ours.head.catalog_id)
+
+    def _adopt_tags(self) -> None:
+        for tag in self._net.tags:
+            if self._is_gone(tag.kind, tag.owner):
+                self.gone.append(Change(_TAGS[tag.kind], tag.owner.id, name=tag.owner.name))
+            else:
+                self.draft.set_tag(tag.owner, tag.column, tag.key, tag.ours)
+
+    def _is_gone(self, kind: Kind, item: Object) -> bool:
+        """Whether the target has dropped what both had."""
+        return item.id not in self._net.created and self._theirs.find(kind, item.id) is None
+
+    def _stage(self, changes: RowChanges) -> Iterator[TableWrites]:
+        """Stage the rows that the target loses, and tell what it gets."""
+        table = self.ours.table(changes.table)
+        if table is None:
+            return
+        if self._is_gone("table", table):
+            self.gone.append(Change(Verb.INSERT, table.id, table.schema_id, name=table.name))
+            return
+        if changes.is_empty:
+            return
+        staged = self.draft.staged(self.draft.table(table.id))
+        for state in changes.retired:
+            staged.retire(_place(state))
+        staged.delete({state.file.id: (_place(state), gone) for state, gone in changes.deleted})
+        touched = frozenset((*staged.touched, *staged.retired))
+        staged.delete(
+            {a.state.file.id: (_place(a.state), a.dropped) for a in changes.added if len(a.dropped)}
+        )
+        inherited = not table.path.startswith(self.draft.head.data_path)
+        yield TableWrites(
+            table.id,
+            touched=touched,
+            removed=changes.rows_removed,
+            removed_bytes=sum(file.file_size_bytes for file in staged.retired.values()),
+            is_inherited=inherited and not self.draft.has_figures(table),
+            adopted=self._adopted(table, changes),
+            looked=changes.looked,
+            imported=changes.imported,
+        )
+
+    def _adopted(self, table: Table, changes: RowChanges) -> AdoptedFiles:
+        head = self.ours.head
+        reader = FileReader(self._database, head.catalog_id, table.id, head.snapshot_id)
+        states = [added.state for added in changes.added]
+        wanted = [column.id for column in table.walk()]
+        found = reader.stats([state.file for state in states], wanted) if states else {}
+        files = {state.file.id for state in states}
+        stats = tuple(entry for file in files for entry in found.get(file, {}).values())
+        mappings = {state.file.mapping_id for state in states if state.file.mapping_id is not None}
+        if mappings:
+            theirs = self._theirs.head
+            known = FileReader(self._database, theirs.catalog_id, table.id, theirs.snapshot_id)
+            mappings -= known.mappings().keys()
+        return AdoptedFiles(
+            tuple(state.file.id for state in states),
+            tuple(state.file.deletes.id for state in states if state.file.deletes is not None),
+            tuple((state.file.id, place) for state in states for place in sorted(state.positions)),
+            tuple(sorted(mappings)),
+            changes.rows_added,
+            sum(state.file.file_size_bytes for state in states),
+            stats,
+            tuple(_defaults(self.draft.table(table.id), found, files)),
+        )
+
+    def conflicting_files(self, changes: RowChanges) -> frozenset[int]:
+        """The files in which rows were that both changed."""
+        return frozenset() if changes.examined is None else changes.examined.files(Outcome.CONFLICT)
+
+    def paths(self, files: frozenset[int]) -> list[str]:
+        """The names of data files."""
+        head = self._theirs.head
+        found = file_states(self._database, head.catalog_id, head.snapshot_id, files)
+        return [state.file.path or f"inlined rows {state.file.id}" for state in found.values()]
+
+
+def _place(state: FileState) -> ScanFile | ScanRows:
+    """A file as a draft knows it; what it holds is not read."""
+    deleted: Positions | None = pa.array(sorted(state.positions), pa.int64()) if state.positions else None
+    if state.file.inlined:
+        return ScanRows(state.file, pa.table({}), deleted)
+    return ScanFile(state.file, deleted)
+
+
+def _with_deletes(writes: TableWrites, settled: TableWrites) -> TableWrites:
+    """What the target gets, with what it loses as it is written."""
+    adopted = writes.adopted
+    # A delete file of the source that is united with what else is deleted does not come along.
+    kept = {
+        key: origin
+        for key, origin in settled.ended.items()
+        if not (key.entity == "delete_file" and key.entity_id in adopted.delete_files)
+    }
+    dropped = {key.entity_id for key in settled.ended.keys() - kept.keys()}
+    return replace(
+        writes,
+        deletes=settled.deletes,
+        inlined_deletes=settled.inlined_deletes,
+        ended=kept,
+        adopted=replace(
+            adopted, delete_files=tuple(file for file in adopted.delete_files if file not in dropped)
+        ),
+    )
+
+
+_TAGS = {
+    "schema": Verb.TAG_SCHEMA,
+    "table": Verb.TAG_TABLE,
+    "view": Verb.TAG_VIEW,
+    "macro": Verb.TAG_MACRO,
+}
+_DEFINES = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)
+
+
+def _defaults(
+    table: Table, found: Mapping[DataFileId, Mapping[ColumnId, ColumnStats]], files: set[DataFileId]
+) -> Iterator[ColumnStats]:
+    """What holds for files that lack a column with a default."""
+    for column in table.columns:
+        if column.initial_default is not None and any(column.id not in found.get(f, {}) for f in files):
+            yield summary_of_default(column, 1)

@@ -1,0 +1,321 @@
+"""What one catalog did to the rows of tables, as it is to be done in another: files to add, rows to delete.
+
+Files that only one side touched are compared by their states alone, and so are different rows of one file.
+Rows that the other side may have changed or moved are looked for one by one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from forklake.commit.draft import Draft
+from forklake.data.deletes import united
+from forklake.engine import compare as rows
+from forklake.engine.compare import Examined, Known, Outcome
+from forklake.engine.local import Engine
+from forklake.fork.side import Side
+from forklake.fork.touched import NO_POSITIONS, LostPositions, Touched, common, touched_rows
+from forklake.fork.version_vectors import Events
+from forklake.model.changes import UNLESS_THERE, Verb
+from forklake.model.entities import Table
+from forklake.model.ids import CatalogId, DataFileId, SnapshotId, TableId
+from forklake.scan.changes import Place
+from forklake.scan.plan import Positions, Source, plan_scan
+from forklake.store.backend import Database
+from forklake.store.states import FileState, file_states
+
+DML = (Verb.INSERT, Verb.DELETE, Verb.FLUSH, Verb.COMPACT)
+TAKES_ROWS = (Verb.DELETE, Verb.FLUSH, Verb.COMPACT)
+Prefer = Literal["source", "target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A file that the other side has not got."""
+
+    state: FileState
+    """As it is here."""
+    dropped: Positions = field(default_factory=lambda: NO_POSITIONS, compare=False)
+    """Rows of it that the other side has elsewhere, or has deleted on purpose."""
+
+    @property
+    def live_rows(self) -> int:
+        """How many rows come with it."""
+        return self.state.live_rows - len(self.dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """What is to be done to one table."""
+
+    table: TableId
+    added: tuple[Added, ...] = ()
+    retired: tuple[FileState, ...] = ()
+    """Files that go, as they are there."""
+    deleted: tuple[tuple[FileState, Positions], ...] = ()
+    """Files that lose rows, as they are there, and which rows."""
+    looked: bool = False
+    """Whether rows were added because none with their keys were there."""
+    imported: frozenset[str] = frozenset()
+    """Files that existed before and became part of the table."""
+    examined: Examined | None = None
+    """Rows that were compared one by one, if there were any."""
+
+    @property
+    def rows_added(self) -> int:
+        """Rows in new files; those of updates are among them."""
+        return sum(added.live_rows for added in self.added)
+
+    @property
+    def rows_removed(self) -> int:
+        """Rows that are no longer where they were; those of updates are among them."""
+        deleted = sum(len(positions) for _, positions in self.deleted)
+        return deleted + sum(state.live_rows for state in self.retired)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done."""
+        return not (self.added or self.retired or self.deleted)
+
+    @property
+    def conflicts(self) -> int:
+        """How many rows both changed."""
+        return 0 if self.examined is None else self.examined.count(Outcome.CONFLICT)
+
+
+class RowComparison:
+    """Compares the rows of two catalogs, or of one with its own past."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        ours: Side,
+        theirs: Side,
+        done: Events,
+        since: SnapshotId,
+        met: Callable[[], Events] | None = None,
+        prefer: Prefer | None = None,
+    ) -> None:
+        """Read nothing yet. `met` tells what the other side did that we have not seen; None for nothing."""
+        self._database = database
+        self._engine = engine
+        self._ours = ours
+        self._theirs = theirs
+        self._done = done
+        self._since = since
+        self._met = met
+        self._prefer = prefer
+        self._lost = LostPositions(engine.storage)
+
+    def changes(self) -> Iterator[RowChanges]:
+        """All tables whose rows are to be changed."""
+        tables = [table for table in sorted(self._written) if self._ours.table(table) is not None]
+        if not tables:
+            return
+        named = {file for table in tables for file in self._named.get(table, set())}
+        here, there = self._states(tables, named)
+        strange = self._strange(file for file in here.keys() | named if file not in there)
+        known = {file for file in named if file in there or file in strange}
+        touched = {} if self._met is None else touched_rows(self._database, self._lost, self._done, known)
+        for table in tables:
+            files = _Files(
+                {n: state for n, state in here.items() if state.table == table and n not in strange},
+                there,
+                known & self._named.get(table, set()),
+                touched,
+            )
+            found = self._table(TableId(table), files, here)
+            if not found.is_empty or found.conflicts:
+                yield found
+
+    @cached_property
+    def _written(self) -> set[int]:
+        return {event.change.object_id for event in self._done.events if event.change.verb in DML}
+
+    @cached_property
+    def _named(self) -> dict[int, set[DataFileId]]:
+        """The files that rows were taken from, by table."""
+        found: dict[int, set[DataFileId]] = {}
+        for event in self._done.events:
+            if event.change.files:
+                found.setdefault(event.change.object_id, set()).update(map(DataFileId, event.change.files))
+        return found
+
+    def _states(
+        self, tables: Sequence[int], named: Iterable[DataFileId]
+    ) -> tuple[dict[DataFileId, FileState], dict[DataFileId, FileState]]:
+        """The files that may have come or changed, here and there."""
+        ours, theirs = self._ours.head, self._theirs.head
+        added = self._database.rows(
+            "files_added_since",
+            catalog=ours.catalog_id,
+            tables=json.dumps(list(tables)),
+            since=self._since,
+            at=ours.snapshot_id,
+        )
+        files = {*named, *(row[0] for row in added)}
+        here = file_states(self._database, ours.catalog_id, ours.snapshot_id, files)
+        return here, file_states(self._database, theirs.catalog_id, theirs.snapshot_id, files)
+
+    def _strange(self, files: Iterable[DataFileId]) -> set[DataFileId]:
+        """Files that the other side never had although it has seen the commits that made them.
+
+        Their rows were elsewhere before they came to it.
+        """
+        unknown = sorted(files)
+        if self._done.is_everything or not unknown:
+            return set()
+        told = {(event.snapshot, event.change.object_id) for event in self._done.events}
+        return {
+            DataFileId(file)
+            for file, table, began in self._database.rows("origins_of_files", files=json.dumps(unknown))
+            if (began, table) not in told
+        }
+
+    def _table(self, table: TableId, files: _Files, here: dict[DataFileId, FileState]) -> RowChanges:
+        added = {n: state for n, state in files.here.items() if state.is_live and n not in files.there}
+        retired: dict[DataFileId, FileState] = {}
+        deleted: dict[DataFileId, tuple[FileState, Positions]] = {}
+        doubtful: dict[DataFileId, Positions] = {}
+        for file in sorted(files.named):
+            old, new = files.there.get(file), here.get(file)
+            touched = files.touched.get(file)
+            lost = NO_POSITIONS if old is None or touched is None else self._lost.of(old)
+            both = NO_POSITIONS if touched is None else common(touched.positions, lost)
+            if old is None or not old.is_live:
+                both = NO_POSITIONS if touched is None else touched.positions
+            elif new is not None and new.is_live:
+                fresh = self._lost.more(new, old)
+                if len(fresh):
+                    deleted[file] = (old, fresh)
+            elif touched is not None and len(common(touched.retired, lost)):
+                # Rows that went with the file here were taken from it one by one there.
+                both = touched.positions
+            else:
+                retired[file] = old
+            if len(both):
+                doubtful[file] = both
+        dropped: dict[DataFileId, Positions] = {}
+        examined = self._examine(table, doubtful, files, added, here) if doubtful else None
+        if examined is not None:
+            self._delete(examined.theirs(Outcome.OURS), files.there, deleted)
+            dropped = examined.ours(Outcome.AGREED, Outcome.THEIRS)
+        inserts = [
+            event.change
+            for event in self._done.events
+            if event.change.verb is Verb.INSERT and event.change.object_id == table
+        ]
+        coming = (Added(added[n], dropped.get(n, NO_POSITIONS)) for n in sorted(added))
+        return RowChanges(
+            table,
+            tuple(entry for entry in coming if entry.live_rows),
+            tuple(retired.values()),
+            tuple(deleted[file] for file in sorted(deleted)),
+            any(change.detail == UNLESS_THERE for change in inserts),
+            frozenset(path for change in inserts for path in change.paths),
+            examined,
+        )
+
+    def _delete(
+        self,
+        lost: dict[DataFileId, Positions],
+        there: dict[DataFileId, FileState],
+        deleted: dict[DataFileId, tuple[FileState, Positions]],
+    ) -> None:
+        """Add rows of the other side's files to those that are deleted."""
+        head = self._theirs.head
+        unknown = [file for file in lost if file not in there]
+        states = there | file_states(self._database, head.catalog_id, head.snapshot_id, unknown)
+        for file, positions in lost.items():
+            more = [] if file not in deleted else [deleted[file][1]]
+            deleted[file] = (states[file], united([positions, *more]))
+
+    def _examine(
+        self,
+        table: TableId,
+        doubtful: dict[DataFileId, Positions],
+        files: _Files,
+        added: dict[DataFileId, FileState],
+        here: dict[DataFileId, FileState],
+    ) -> Examined | None:
+        """Look for rows by their ids, in the files that can hold them."""
+        ours, theirs = self._table_source(self._ours, table), self._table_source(self._theirs, table)
+        if ours is None or theirs is None:
+            # The target has dropped the table, which is told otherwise.
+            return None
+        theirs = replace(theirs, table=ours.table, has_old_names=ours.has_old_names or theirs.has_old_names)
+        ours = replace(ours, has_old_names=theirs.has_old_names)
+        base = list(self._bases(doubtful, files, here, ours, theirs))
+        plan = plan_scan(theirs)
+        since = min(
+            (0 if old is None else old.file.begin) for old in (files.there.get(file) for file in doubtful)
+        )
+        targets = [place for place in (*plan.files, *plan.rows) if place.file.begin >= since]
+        states = file_states(
+            self._database,
+            self._ours.head.catalog_id,
+            self._ours.head.snapshot_id,
+            [place.file.id for place in targets],
+        )
+        both = [state for state in states.values() if state.is_live and state.file.id not in added]
+        sides = [rows.Side(ours, self._places(ours, [*added.values(), *both]))]
+        known = Known(frozenset(states), self._theirs_took_rows(table))
+        examined = rows.examine(
+            self._engine, ours.table.columns, base, sides, [rows.Side(theirs, targets)], known
+        )
+        decided = {"source": Outcome.OURS, "target": Outcome.THEIRS}
+        return examined if self._prefer is None else examined.resolved(decided[self._prefer])
+
+    def _bases(
+        self,
+        doubtful: dict[DataFileId, Positions],
+        files: _Files,
+        here: dict[DataFileId, FileState],
+        ours: Source,
+        theirs: Source,
+    ) -> Iterator[tuple[rows.Side, dict[DataFileId, Positions]]]:
+        """Files that rows were in before, read by whoever has them."""
+        for source, states in ((ours, here), (theirs, files.there)):
+            found = {file: states[file] for file in doubtful if file in states}
+            yield self._base(source, found, doubtful)
+            doubtful = {file: positions for file, positions in doubtful.items() if file not in found}
+        for catalog in sorted({event.catalog for event in self._done.events}) if doubtful else ():
+            found = file_states(self._database, catalog, SnapshotId(2**62), doubtful)
+            if found:
+                reader = replace(ours.reader, catalog=CatalogId(catalog))
+                yield self._base(replace(ours, reader=reader), found, doubtful)
+                doubtful = {file: positions for file, positions in doubtful.items() if file not in found}
+
+    def _base(
+        self, source: Source, states: dict[DataFileId, FileState], doubtful: dict[DataFileId, Positions]
+    ) -> tuple[rows.Side, dict[DataFileId, Positions]]:
+        places = self._places(source, list(states.values()), whole=True)
+        return rows.Side(source, places), {file: doubtful[file] for file in states}
+
+    def _places(self, source: Source, states: list[FileState], *, whole: bool = False) -> list[Place]:
+        contents = source.reader.contents([state.file for state in states if state.file.inlined])
+        return list(rows.places_of(states, contents, whole=whole))
+
+    def _table_source(self, side: Side, table: TableId) -> Source | None:
+        found: Table | None = side.table(table)
+        return None if found is None else Draft(side.state, side.head).source(found)
+
+    def _theirs_took_rows(self, table: TableId) -> bool:
+        met = () if self._met is None else self._met().events
+        return any(e.change.object_id == table and e.change.verb in TAKES_ROWS for e in met)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of one table that may have changed."""
+
+    here: dict[DataFileId, FileState]
+    there: dict[DataFileId, FileState]
+    named: set[DataFileId]
+    """Files that rows were taken from here, of those whose rows the other side has or had."""
+    touched: dict[DataFileId, Touched]

@@ -1,0 +1,296 @@
+"""Version vectors: which commits of which catalogs have come to a catalog, by forks and merges.
+
+A fork has seen all that its parent had seen, and a merge brings all that its source had seen. So what a
+catalog has seen is told by one snapshot for each other catalog, and by one more for each table that was
+merged alone. Every merge stores what it added to the vector of its target, whatever ways it came: nothing has
+to be followed through third catalogs, a vector is read from the lineage of a catalog and the merges into it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from forklake.errors import MergeConflict
+from forklake.model.changes import Change, Verb, from_footprint
+from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.snapshots import Head
+from forklake.store.backend import Database
+
+NOTHING = SnapshotId(-1)
+EVERY_TABLE = 0
+"""Stands for all objects of a catalog where a table is named otherwise; no table has this id."""
+
+Bounds = dict[CatalogId, SnapshotId]
+"""The ancestors of a catalog, itself included, and up to which snapshot it shares their history."""
+
+
+class Span(NamedTuple):
+    """Commits of one catalog, as far as they are about one table or about anything."""
+
+    catalog: CatalogId
+    after: SnapshotId
+    up_to: SnapshotId
+    table: int = EVERY_TABLE
+
+
+class Merge(NamedTuple):
+    """What one merge added to the version vector of its target: a span of commits of some catalog."""
+
+    catalog: CatalogId
+    snapshot: SnapshotId
+    source: CatalogId
+    table: int
+    base: SnapshotId
+    up_to: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class VersionVector:
+    """Up to which snapshot the commits of other catalogs have been seen."""
+
+    catalogs: dict[CatalogId, SnapshotId]
+    tables: dict[tuple[CatalogId, int], SnapshotId] = field(
+        default_factory=dict[tuple[CatalogId, int], SnapshotId]
+    )
+    """Beyond that, as far as single tables are concerned."""
+
+    def seen(self, catalog: CatalogId, table: int = EVERY_TABLE) -> SnapshotId:
+        """Up to which snapshot of a catalog everything, or everything about one table, has been seen."""
+        return max(self.catalogs.get(catalog, NOTHING), self.tables.get((catalog, table), NOTHING))
+
+    def add(self, catalog: CatalogId, table: int, snapshot: SnapshotId) -> None:
+        """Note that commits up to a snapshot were seen."""
+        if table == EVERY_TABLE:
+            self.catalogs[catalog] = max(snapshot, self.catalogs.get(catalog, NOTHING))
+        else:
+            self.tables[catalog, table] = max(snapshot, self.tables.get((catalog, table), NOTHING))
+
+    def overlaps(self, merge: Merge) -> bool:
+        """Whether a part of what a merge brought has been seen."""
+        if self.seen(merge.source, merge.table) > merge.base:
+            return True
+        return merge.table == EVERY_TABLE and any(
+            catalog == merge.source and snapshot > merge.base
+            for (catalog, _), snapshot in self.tables.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Commits that one catalog has seen and another has not."""
+
+    spans: tuple[Span, ...]
+    floor: VersionVector
+    """What the other one has seen."""
+    expanded: frozenset[SnapshotId] | None
+    """Merges among the commits that are told by what they brought; None for all of them."""
+
+    def holds(self, catalog: CatalogId, snapshot: SnapshotId, table: int) -> bool:
+        """Whether what a commit did to one object is among it."""
+        return self.floor.seen(catalog, table) < snapshot and any(
+            span.after < snapshot <= span.up_to
+            for span in self.spans
+            if span.catalog == catalog and span.table in (EVERY_TABLE, table)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """How a source and a target stand to each other."""
+
+    since: SnapshotId
+    """Up to here, the target has seen the history of the source."""
+    ours: Unseen
+    """Commits of the source that the target has not seen."""
+    theirs: Unseen
+    """Commits of the target that the source has not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A change that a commit of some catalog made."""
+
+    catalog: CatalogId
+    snapshot: SnapshotId
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What was done in some commits, each told once: by itself, or by a merge that brought it."""
+
+    events: tuple[Event, ...]
+    is_everything: bool = False
+    """Whether whatever is there and was not there before counts, wherever it came from."""
+    merged_definitions: bool = False
+    """Whether merges that are told by what they brought changed definitions."""
+
+    @property
+    def changes(self) -> list[tuple[SnapshotId, Change]]:
+        """The changes with the commits that made them."""
+        return [(event.snapshot, event.change) for event in self.events]
+
+    def of_tables(self, tables: frozenset[int]) -> Events:
+        """Only what was done to some objects."""
+        kept = tuple(event for event in self.events if event.change.object_id in tables)
+        return Events(kept, self.is_everything, self.merged_definitions)
+
+
+def relation(database: Database, source: Head, target: Head) -> Relation | None:
+    """What two catalogs have seen of each other; None if they have no ancestor in common."""
+    bounds = _bounds(database, (source, target))
+    ours, theirs = bounds[source.catalog_id], bounds[target.catalog_id]
+    shared = {catalog: min(ours[catalog], theirs[catalog]) for catalog in ours.keys() & theirs.keys()}
+    if not shared:
+        return None
+    own_merges = _merges(database, "merges_in_spans", _beyond(ours, shared))
+    # Catalogs that are not among these, the source has seen nothing of, but for what both inherited alike.
+    known = json.dumps(sorted(ours.keys() | {merge.source for merge in own_merges}))
+    met_merges = _merges(database, "merges_of_sources", _beyond(theirs, shared), sources=known)
+    mine, yours = VersionVector(dict(ours)), VersionVector(dict(theirs))
+    for catalog, table, snapshot in database.rows(
+        "merged_up_to",
+        spans=json.dumps([Span(catalog, NOTHING, bound) for catalog, bound in shared.items()]),
+        sources=known,
+    ):
+        mine.add(catalog, table, snapshot)
+        yours.add(catalog, table, snapshot)
+    for vector, merges in ((mine, own_merges), (yours, met_merges)):
+        for merge in merges:
+            vector.add(merge.source, merge.table, merge.up_to)
+    return Relation(
+        max(min(yours.seen(catalog), bound) for catalog, bound in ours.items()),
+        Unseen(tuple(_missing(mine, yours)), yours, None),
+        _unseen_of_target(database, theirs, mine, met_merges),
+    )
+
+
+def events(database: Database, unseen: Unseen, *, definitions_only: bool = False) -> Events:
+    """What was done, in order; on request only by commits that may have changed definitions."""
+    statement = "definitions_in_spans" if definitions_only else "footprints_in_spans"
+    found: list[Event] = []
+    merged_definitions = False
+    told: set[tuple[CatalogId, SnapshotId]] = set()
+    for catalog, number, footprint in database.rows(statement, spans=json.dumps(unseen.spans)):
+        if (catalog, number) in told:
+            continue
+        told.add((catalog, number))
+        changes = read_footprint(number, footprint)
+        is_merge = any(change.verb is Verb.MERGE_CATALOG for change in changes)
+        if is_merge and (unseen.expanded is None or number in unseen.expanded):
+            merged_definitions |= any(change.verb not in _ROW_VERBS for change in changes)
+            continue
+        found += [
+            Event(catalog, number, change)
+            for change in changes
+            if change.verb is not Verb.MERGE_CATALOG and unseen.holds(catalog, number, change.object_id)
+        ]
+    return Events(tuple(found), merged_definitions=merged_definitions)
+
+
+class UnseenEvents:
+    """What was done in commits that one side has not seen; read when it is needed."""
+
+    def __init__(self, database: Database, unseen: Unseen) -> None:
+        """Read nothing yet."""
+        self._database = database
+        self._unseen = unseen
+        self._everything: Events | None = None
+
+    def definitions(self) -> Events:
+        """By commits that may have changed definitions."""
+        return self._everything or events(self._database, self._unseen, definitions_only=True)
+
+    def everything(self) -> Events:
+        """By all commits."""
+        if self._everything is None:
+            self._everything = events(self._database, self._unseen)
+        return self._everything
+
+
+def brought(ours: Unseen, tables: Iterable[int] | None) -> Iterator[Span]:
+    """What a merge adds to the version vector of its target, of some tables or of everything."""
+    if tables is None:
+        yield from ours.spans
+        return
+    for table in sorted(set(tables)):
+        found: dict[CatalogId, list[Span]] = {}
+        for span in ours.spans:
+            if span.table in (EVERY_TABLE, table):
+                found.setdefault(span.catalog, []).append(span)
+        for catalog, spans in found.items():
+            after = max(min(span.after for span in spans), ours.floor.seen(catalog, table))
+            up_to = max(span.up_to for span in spans)
+            if up_to > after:
+                yield Span(catalog, after, up_to, table)
+
+
+def read_footprint(snapshot: int, footprint: str | None) -> tuple[Change, ...]:
+    """What a commit did."""
+    if footprint is None:
+        raise MergeConflict(
+            f"snapshot {snapshot} was written by another program that did not say what it changed: "
+            "it cannot be merged"
+        )
+    return from_footprint(footprint)
+
+
+_ROW_VERBS = (Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH, Verb.MERGE_CATALOG)
+
+
+def _bounds(database: Database, heads: Iterable[Head]) -> dict[CatalogId, Bounds]:
+    at = {head.catalog_id: head.snapshot_id for head in heads}
+    found: dict[CatalogId, Bounds] = {}
+    for catalog, ancestor, bound in database.rows("lineages", catalogs=json.dumps(sorted(at))):
+        found.setdefault(catalog, {})[ancestor] = min(bound, at[catalog])
+    return found
+
+
+def _merges(database: Database, statement: str, spans: Iterable[Span], **params: str) -> list[Merge]:
+    wanted = list(spans)
+    if not wanted:
+        return []
+    return [Merge(*row) for row in database.rows(statement, spans=json.dumps(wanted), **params)]
+
+
+def _missing(mine: VersionVector, yours: VersionVector) -> Iterator[Span]:
+    """What one vector has and the other has not."""
+    for catalog, snapshot in sorted(mine.catalogs.items()):
+        if snapshot > yours.seen(catalog):
+            yield Span(catalog, yours.seen(catalog), snapshot)
+    for (catalog, table), snapshot in sorted(mine.tables.items()):
+        after = max(yours.seen(catalog, table), mine.seen(catalog))
+        if snapshot > after:
+            yield Span(catalog, after, snapshot, table)
+
+
+def _unseen_of_target(
+    database: Database, theirs: Bounds, mine: VersionVector, merges: Iterable[Merge]
+) -> Unseen:
+    """The commits of a target and its ancestors; merges that brought also seen ones by what else they did."""
+    own = tuple(_beyond(theirs, mine.catalogs))
+    after = {span.catalog: span.after for span in own}
+    mixed = {
+        (merge.catalog, merge.snapshot)
+        for merge in merges
+        if merge.snapshot > after.get(merge.catalog, merge.snapshot) and mine.overlaps(merge)
+    }
+    if not mixed:
+        return Unseen(own, mine, frozenset())
+    single = [Span(catalog, SnapshotId(snapshot - 1), snapshot) for catalog, snapshot in sorted(mixed)]
+    expanded = [
+        Span(merge.source, max(merge.base, mine.seen(merge.source, merge.table)), merge.up_to, merge.table)
+        for merge in _merges(database, "merges_in_spans", single)
+    ]
+    told = (*own, *(span for span in expanded if span.up_to > span.after))
+    return Unseen(told, mine, frozenset(snapshot for _, snapshot in mixed))
+
+
+def _beyond(one: Bounds, other: Bounds) -> Iterator[Span]:
+    for catalog, snapshot in sorted(one.items()):
+        after = other.get(catalog, NOTHING)
+        if snapshot > after:
+            yield Span(catalog, after, snapshot)
