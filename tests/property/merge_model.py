@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Prefer = Literal["source", "target"]
-Refusal = Literal["definition", "move", "row"]
+Refusal = tuple[Literal["definition", "move", "row"], str]
+"""Why a merge may be refused, and for which table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,8 @@ class Known:
         self.events |= {event.number: event for event in source.unknown_to(self, tables)}
 
     def refusals(self, source: Known, tables: Collection[str] | None = None) -> set[Refusal]:
-        """Why a merge may be refused: rows that both changed, or what stands between them otherwise."""
-        found: set[Refusal] = {"row"} if source.contested(self, tables) else set()
+        """Rows that both changed, newer definitions of the target, files that one side rewrote."""
+        found: set[Refusal] = {("row", table) for table, _ in source.contested(self, tables)}
         theirs = self.unknown_to(source, tables)
         for ours in source.unknown_to(self, tables):
             found |= {reason for event in theirs for reason in _between(event, ours)}
@@ -136,6 +137,6 @@ class Known:
 def _between(theirs: Event, ours: Event) -> Iterator[Refusal]:
     if theirs.table == ours.table:
         if theirs.kind == "definition":
-            yield "definition"
+            yield "definition", ours.table
         if "move" in (theirs.kind, ours.kind) and theirs.keys & ours.keys:
-            yield "move"
+            yield "move", ours.table
