@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
-from hypothesis import strategies as st
+from hypothesis import note, settings
 
 import forklake
 from tests.property.fork_checks import (
@@ -26,6 +25,7 @@ from tests.property.fork_checks import (
 )
 from tests.property.fork_model import KEYS, Catalog, Key, Moment, Object, State, thawed
 from tests.property.fork_programs import Act, Author
+from tests.property.told import tell
 
 MOST_CATALOGS = 7
 STEPS = 60
@@ -35,7 +35,6 @@ SHARES = 3
 PROGRAMS = {"sqlite": 98, "duckdb": 1, "postgresql": 13}
 """How many a part tells; a soak tells fifty times as many."""
 LEAST = 20_000
-SHORTEN_SECONDS = 60
 ACTIONS = {
     "change": 62,
     "transaction": 10,
@@ -366,50 +365,6 @@ def play(lakes: Lakes, program: Sequence[int]) -> None:
     story.finish()
 
 
-def shortened(lakes: Lakes, program: list[int], error: Exception) -> list[int]:
-    """As few steps as fail in the same way, as far as that can be found in a little time."""
-    until, size = time.monotonic() + SHORTEN_SECONDS, len(program) // 2
-    while size:
-        for at in range(len(program) - size, -1, -size):
-            rest = program[:at] + program[at + size :]
-            if time.monotonic() > until:
-                return program
-            if isinstance(_failure(lakes, rest), type(error)):
-                program = rest
-        size //= 2
-    return program
-
-
-def _failure(lakes: Lakes, program: Sequence[int]) -> Exception | None:
-    try:
-        play(lakes, program)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what we look for
-        return error
-    return None
-
-
-def tell(lakes: Lakes) -> None:
-    known: dict[int, list[int]] = {}
-
-    @settings(
-        max_examples=programs_of(lakes.backend),
-        suppress_health_check=[HealthCheck.too_slow],
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    )
-    @given(st.integers(0, 2**24 - 1))
-    def run(seed: int) -> None:
-        random = Random(seed)
-        program = [random.randrange(2**24) for _ in range(STEPS)]
-        error = _failure(lakes, program)
-        if error is not None:
-            # Hypothesis would try smaller seeds, which make other programs; steps can be left out instead.
-            short = known[seed] = known.get(seed) or shortened(lakes, program, error)
-            note(f"play(lakes, {short}) does:")
-            play(lakes, short)
-
-    run()
-
-
 def programs_of(backend: str) -> int:
     return PROGRAMS[backend] * settings.default.max_examples // 100
 
@@ -421,5 +376,5 @@ def test_a_run_has_many_steps() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("share", range(SHARES))
 def test_catalogs_are_what_copies_of_their_own_would_be(lakes: Lakes, share: int) -> None:
-    tell(lakes)
+    tell(partial(play, lakes), programs=programs_of(lakes.backend), steps=STEPS)
     assert lakes.steps >= STEPS * programs_of(lakes.backend)

@@ -1,0 +1,274 @@
+"""Merges after which something came through a third catalog: nobody forgets it, whatever way it took.
+
+Catalogs are named by the part that they play. `p` is the one that all descend from, `f` a fork of it that
+knows what `p` knew then; `x`, `y`, `z` and `w` are the others that things come through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+import forklake
+
+Change = Callable[[forklake.Catalog], Any]
+ROWS = 300
+LARGE = 120
+"""More than what stays in the metadata."""
+
+
+def append(first: int, number: int = 1) -> Change:
+    return lambda c: c.table("t").append([{"id": at, "v": 0} for at in range(first, first + number)])
+
+
+def delete(first: int, number: int = 1) -> Change:
+    return lambda c: c.table("t").delete(f"id >= {first} AND id < {first + number}")
+
+
+def update(first: int, number: int = 1) -> Change:
+    return lambda c: c.table("t").update({"v": "v + 1"}, f"id >= {first} AND id < {first + number}")
+
+
+def define(c: forklake.Catalog) -> None:
+    c.table("t").add_column("extra", "INT", default="5")
+
+
+def view(c: forklake.Catalog) -> None:
+    c.create_view(f"of_{c.name}", "SELECT 1")
+
+
+FIRST: dict[str, Change] = {
+    "append": append(1000),
+    "large append": append(1000, LARGE),
+    "delete": delete(0),
+    "large delete": delete(0, LARGE),
+    "update": update(0),
+    "large update": update(0, LARGE),
+    "definition": define,
+    "view": view,
+}
+"""What comes first, by way of a third catalog."""
+OWN: dict[str, Change] = {
+    "append": append(2000),
+    "delete": delete(290),
+    "large delete": delete(170, LARGE),
+    "update": update(290),
+    "large update": update(170, LARGE),
+}
+"""What the fork does: rows that nobody else touches."""
+
+
+@pytest.fixture
+def parent(lake: forklake.Lake) -> forklake.Catalog:
+    parent = lake.create_catalog("p")
+    parent.create_table("t", "id BIGINT, v BIGINT").append([{"id": at, "v": 0} for at in range(ROWS)])
+    return parent
+
+
+def shown(catalog: forklake.Catalog) -> Any:
+    """All rows with their ids, counted in every way, and the names of views."""
+    table = catalog.table("t")
+    found = table.scan(row_ids=True).to_pylist()
+    assert table.count() == table.stats().record_count == len(found)
+    assert len({row["row_id"] for row in found}) == len(found)
+    return sorted(tuple(row.items()) for row in found), sorted(each.name for each in catalog.views())
+
+
+def settle(lake: forklake.Lake, one: str, other: str) -> Any:
+    """Merge both ways; then both show the same, and go on doing so when files are rewritten. Gives that."""
+    for source, into in ((one, other), (other, one)):
+        catalog, into_catalog = lake.catalog(source), lake.catalog(into)
+        catalog.diff(into)
+        dry = lake.merge(source, into, dry_run=True)
+        result = lake.merge(source, into)
+        assert (dry.conflicts, dry.changes, dry.tables) == ((), result.changes, result.tables)
+        assert catalog.diff(into).is_empty
+        assert lake.merge(source, into).changes == ()
+        shown(into_catalog)
+    found = shown(lake.catalog(one))
+    assert shown(lake.catalog(other)) == found
+    for name in (one, other):
+        catalog = lake.catalog(name)
+        catalog.flush_inlined()
+        catalog.compact()
+        catalog.rewrite_deletes(0)
+        assert shown(catalog) == found
+    return found
+
+
+def merge_through(lake: forklake.Lake, *names: str) -> None:
+    """The first into the second, that into the third, and so on."""
+    for source, into in pairwise(names):
+        lake.merge(source, into=into)
+
+
+# ---- A fork of a merged fork is merged ---
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_a_fork_of_a_merged_fork_can_be_merged(
+    lake: forklake.Lake, parent: forklake.Catalog, first: str
+) -> None:
+    x = lake.fork("p", "x")
+    FIRST[first](x)
+    lake.merge("x", into="p")
+    f = lake.fork("p", "f")
+    append(3000)(lake.fork("x", "y"))
+    lake.merge("y", into="p")
+    assert not parent.diff("f").is_empty
+    assert f.diff("p").is_empty
+    delete(170, LARGE)(f)
+    settle(lake, "f", "p")
+    assert lake.merge("x", into="f").changes == lake.merge("y", into="f").changes == ()
+
+
+@pytest.mark.parametrize("mode", ["reference", "copy"])
+@pytest.mark.parametrize("dropped", [(), ("x", "y")])
+def test_forks_of_merged_forks_are_known_however_deep_and_however_they_are_stored(
+    lake: forklake.Lake, parent: forklake.Catalog, mode: Any, dropped: tuple[str, ...]
+) -> None:
+    """Each is a fork of the one before, and is merged into the parent, past the one that it is of."""
+    append(1000)(lake.fork("p", "x"))
+    lake.merge("x", into="p")
+    f = lake.fork("p", "f", mode=mode)
+    for number, (of, name) in enumerate((("x", "y"), ("y", "z"), ("z", "w"))):
+        append(3000 + number)(lake.fork(of, name, mode=mode))
+        lake.merge(name, into="p")
+    lake.drop_catalogs(dropped)
+    delete(0)(f)
+    rows, _ = settle(lake, "f", "p")
+    assert len(rows) == ROWS + 4 - 1
+
+
+def test_a_fork_of_a_merged_forks_past_can_be_merged(lake: forklake.Lake, parent: forklake.Catalog) -> None:
+    x = lake.fork("p", "x")
+    append(1000)(x)
+    past = x.snapshot
+    append(1001)(x)
+    lake.merge("x", into="p")
+    f = lake.fork("p", "f")
+    append(3000)(lake.fork("x", "y", at=past))
+    lake.merge("y", into="p")
+    delete(0)(f)
+    rows, _ = settle(lake, "f", "p")
+    assert len(rows) == ROWS + 3 - 1
+
+
+def test_a_fork_of_a_merged_fork_is_known_between_siblings_too(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    append(1000)(lake.fork("p", "x"))
+    lake.merge("x", into="p")
+    f, g = lake.fork_many("p", ["f", "g"])
+    append(3000)(lake.fork("x", "y"))
+    lake.merge("y", into="g")
+    delete(0)(f)
+    delete(1)(g)
+    settle(lake, "f", "g")
+    settle(lake, "p", "f")
+    assert parent.table("t").count() == ROWS + 2 - 2
+
+
+# ---- Both know what came through a third catalog ---
+
+
+PAIRS = [(first, "delete") for first in FIRST] + [("delete", own) for own in OWN if own != "delete"]
+
+
+@pytest.mark.parametrize("ways", [("f", "p"), ("p", "f")], ids=["f into p", "p into f"])
+@pytest.mark.parametrize(("first", "own"), [*PAIRS, ("large delete", "large update")])
+def test_what_both_know_through_a_third_catalog_is_no_news(
+    lake: forklake.Lake, parent: forklake.Catalog, first: str, own: str, ways: tuple[str, str]
+) -> None:
+    """Only the fork did anything, so nothing can stand in the way, and nothing else is merged."""
+    _, z, w = lake.fork_many("p", ["x", "z", "w"])
+    FIRST[first](z)
+    merge_through(lake, "z", "x", "p")
+    f = lake.fork("p", "f")
+    view(w)
+    merge_through(lake, "w", "z", "p")
+    lake.merge("w", into="f")
+    assert shown(f) == shown(parent)
+    assert f.diff("p").is_empty
+    assert parent.diff("f").is_empty
+    OWN[own](f)
+    after = shown(f)
+    assert parent.diff("f").is_empty
+    assert lake.merge("p", into="f", dry_run=True).tables == ()
+    assert settle(lake, *ways) == after
+
+
+def test_a_count_stays_right_after_a_merge_of_what_both_know(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    """Two rows were deleted, one here and one by way of others: none of them counts twice."""
+    _, z, w = lake.fork_many("p", ["x", "z", "w"])
+    delete(1)(z)
+    merge_through(lake, "z", "x", "p")
+    f = lake.fork("p", "f")
+    view(w)
+    merge_through(lake, "w", "z", "p")
+    lake.merge("w", into="f")
+    delete(299)(f)
+    lake.merge("p", into="f")
+    table = f.table("t")
+    for _ in range(2):
+        assert table.count() == table.stats().record_count == len(table.scan().to_pylist()) == 298
+        table.compact()
+
+
+@pytest.mark.parametrize("size", [1, LARGE])
+def test_each_side_may_take_other_rows_of_one_file_though_both_know_the_third(
+    lake: forklake.Lake, parent: forklake.Catalog, size: int
+) -> None:
+    """The third catalog takes rows as well, and one that it brings along."""
+    _, z, w = lake.fork_many("p", ["x", "z", "w"])
+    delete(0, 2)(z)
+    merge_through(lake, "z", "x", "p")
+    f = lake.fork("p", "f")
+    delete(10, 3)(w)
+    merge_through(lake, "w", "z", "p")
+    lake.merge("w", into="f")
+    delete(20, size)(f)
+    update(150, size)(parent)
+    rows, _ = settle(lake, "f", "p")
+    assert len(rows) == ROWS - 2 - 3 - size
+    assert sum(dict(row)["v"] for row in rows) == size
+
+
+# ---- Large deletes and updates of one file ---
+
+
+@pytest.mark.parametrize("other", ["delete", "large delete", "update", "large update"])
+@pytest.mark.parametrize("one", ["delete", "large delete", "update", "large update"])
+def test_different_rows_of_one_file_merge_whatever_their_number(
+    lake: forklake.Lake, parent: forklake.Catalog, one: str, other: str
+) -> None:
+    f, g = lake.fork_many("p", ["f", "g"])
+    FIRST[one](f)
+    OWN[other](g)
+    merge_through(lake, "f", "p")
+    merge_through(lake, "g", "p")
+    rows = shown(parent)
+    sizes = {"delete": 1, "large delete": LARGE, "update": 0, "large update": 0}
+    assert parent.table("t").count() == ROWS - sizes[one] - sizes[other]
+    assert settle(lake, "f", "g") == rows == settle(lake, "p", "f")
+
+
+@pytest.mark.parametrize("size", [1, LARGE])
+@pytest.mark.parametrize("verbs", [(delete, delete), (delete, update), (update, delete), (update, update)])
+def test_one_row_that_both_changed_is_a_conflict_whatever_their_number(
+    lake: forklake.Lake, parent: forklake.Catalog, verbs: tuple[Any, Any], size: int
+) -> None:
+    f, g = lake.fork_many("p", ["f", "g"])
+    verbs[0](0, size)(f)
+    verbs[1](size - 1, size)(g)
+    lake.merge("f", into="p")
+    before = shown(parent)
+    assert lake.merge("g", into="p", dry_run=True).conflicts
+    with pytest.raises(forklake.MergeConflict):
+        lake.merge("g", into="p")
+    assert shown(parent) == before

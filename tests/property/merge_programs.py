@@ -1,0 +1,336 @@
+"""Programs of many catalogs in which no row is changed by two who do not know of each other.
+
+So every merge must go well, in whatever direction and whatever came through third catalogs before; what may
+be refused is said by `Known.refusals`: what was written for an older definition, and files that were
+rewritten on one side while the other took rows from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import count, pairwise
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import forklake
+from forklake.errors import MergeConflict
+from tests.property.merge_checks import Rows, check_difference, check_feed, check_positions, counted, merged
+from tests.property.merge_model import Event, Known
+
+LEAST_CATALOGS, MOST_CATALOGS = 8, 11
+LIMITS = {"files": 0, "mixed": 10, "inlined": None}
+"""Tables by what their option `data_inlining_row_limit` is: every write in a file, some, and few."""
+FIRST_ROWS = {"files": 80, "mixed": 80, "inlined": 150}
+VERBS = {
+    "insert": 12,
+    "delete": 14,
+    "update": 14,
+    "add_column": 2,
+    "rename_column": 2,
+    "fork": 10,
+    "fork_past": 4,
+    "drop": 1,
+    "materialize": 1,
+    "merge": 30,
+    "merge_through": 8,
+}
+MOVES = {"flush": 3, "compact": 3, "rewrite_deletes": 3}
+"""In every other program."""
+
+
+class Program:
+    """One program on a lake and on the model."""
+
+    def __init__(self, lake: forklake.Lake, seed: int) -> None:
+        self.lake = lake
+        self.random = random = Random(seed)
+        self.numbers, self.keys, self.names = count(1), count(), count(1)
+        self.prefix = uuid4().hex[:8]
+        self.story: list[str] = []
+        self.verbs = VERBS | (MOVES if seed % 2 else {})
+        self.known: dict[str, Known] = {}
+        self.past: dict[str, dict[int, Known]] = {}
+        self.latest: dict[tuple[str, int], int] = {}
+        """The event that wrote each row last, whoever knows of it."""
+        self.defined: dict[str, int] = {}
+        self.ids: dict[tuple[str, int], int] = {}
+        """The id that each row was given."""
+        root = lake.create_catalog(f"{self.prefix}_0")
+        self.known[root.name], self.past[root.name] = Known(), {}
+        for table in random.sample(list(LIMITS), 2):
+            self.create(root, table)
+        # Who forks the past finds both tables there.
+        self.past[root.name] = {root.snapshot: self.known[root.name].copy()}
+        while len(self.known) < 3:
+            self.fork(root.name)
+
+    def create(self, root: forklake.Catalog, table: str) -> None:
+        made = root.create_table(table, "k BIGINT, ver BIGINT, note VARCHAR")
+        made.set_option("data_inlining_row_limit", LIMITS[table])
+        known = self.known[root.name]
+        event = Event(next(self.numbers), table, "definition")
+        known.rows[table] = {}
+        known.define(event, ("k", "ver", "note"))
+        self.defined[table] = event.number
+        self.append(root.name, table, FIRST_ROWS[table])
+
+    # ---- What happens ---
+
+    def step(self, number: int) -> None:
+        self.random = random = Random(number)
+        verb = random.choices(list(self.verbs), list(self.verbs.values()))[0]
+        if len(self.known) < LEAST_CATALOGS and random.random() < 0.3:
+            verb = "fork"
+        name = random.choice(list(self.known))
+        if verb in ("fork", "fork_past") and len(self.known) >= MOST_CATALOGS:
+            verb = "merge"
+        getattr(self, verb)(name)
+
+    def fork(self, name: str, at: int | None = None) -> None:
+        made = f"{self.prefix}_{next(self.names)}"
+        mode: Any = "copy" if self.random.random() < 0.15 else "reference"
+        self.say(f"fork {name} at {at} as {made}, {mode}")
+        forked = self.lake.fork(name, made, at=at, mode=mode)
+        inherited = self.past[name]
+        self.known[made] = (self.known[name] if at is None else inherited[at]).copy()
+        self.past[made] = {moment: old for moment, old in inherited.items() if at is None or moment <= at}
+        self.past[made][forked.snapshot] = self.known[made].copy()
+
+    def fork_past(self, name: str) -> None:
+        moments = sorted(self.past[name])
+        self.fork(name, self.random.choice(moments[-8:]))
+
+    def drop(self, name: str) -> None:
+        """What others know through it stays known."""
+        if len(self.known) > LEAST_CATALOGS:
+            self.say(f"drop {name}")
+            self.lake.drop_catalog(name)
+            del self.known[name], self.past[name]
+
+    def materialize(self, name: str) -> None:
+        self.say(f"materialize {name}")
+        self.lake.catalog(name).materialize()
+        self.committed(name, self.known[name].rows)
+
+    # ---- Rows ---
+
+    def insert(self, name: str) -> None:
+        self.append(name, self.table_of(name), self.random.choice((1, 3, 30)))
+
+    def append(self, name: str, table: str, number: int) -> None:
+        keys = [next(self.keys) for _ in range(number)]
+        self.say(f"insert {number} rows from {keys[0]} into {table} of {name}")
+        text = self.known[name].columns[table].names[2]
+        rows = [{"k": key, "ver": key, text: f"row {key}"} for key in keys]
+        self.write(name, table, {key: key for key in keys}, lambda found: found.append(rows))
+
+    def delete(self, name: str) -> None:
+        table = self.table_of(name)
+        keys = self.some_keys(name, table)
+        self.say(f"delete {keys} from {table} of {name}")
+        self.write(name, table, dict.fromkeys(keys), lambda found: found.delete(listed(keys)))
+
+    def update(self, name: str) -> None:
+        table = self.table_of(name)
+        keys, live, more = (
+            self.some_keys(name, table),
+            self.known[name].live(table),
+            next(self.numbers) * 10**6,
+        )
+        self.say(f"update {keys} of {table} of {name} by {more}")
+        values: dict[int, int | None] = {key: live[key] + more for key in keys}
+        self.write(name, table, values, lambda found: found.update({"ver": f"ver + {more}"}, listed(keys)))
+
+    def some_keys(self, name: str, table: str) -> list[int]:
+        """Rows that nobody has changed without this catalog knowing; near each other, or anywhere."""
+        versions = self.known[name].rows[table]
+        free = [
+            key
+            for key, version in versions.items()
+            if version.value is not None and self.latest[table, key] == version.event
+        ]
+        number = min(len(free), self.random.choice((1, 3, 12, 40)))
+        if self.random.random() < 0.5:
+            return sorted(self.random.sample(free, number))
+        start = self.random.randint(0, len(free) - number)
+        return sorted(free)[start : start + number]
+
+    def write(
+        self,
+        name: str,
+        table: str,
+        values: dict[int, int | None] | dict[int, int],
+        work: Callable[[forklake.Table], object],
+    ) -> None:
+        if values:
+            work(self.lake.catalog(name).table(table))
+            event = Event(next(self.numbers), table, "rows", frozenset(values))
+            self.known[name].write(event, dict(values))
+            self.latest |= {(table, key): event.number for key in values}
+            self.committed(name, [table])
+
+    def table_of(self, name: str) -> str:
+        return self.random.choice(sorted(self.known[name].rows))
+
+    # ---- Definitions, and files ---
+
+    def add_column(self, name: str) -> None:
+        """Once for each table."""
+        self.define(name, "extra", lambda table: table.add_column("extra", "INT", default="5"))
+
+    def rename_column(self, name: str) -> None:
+        """Once for each table."""
+        self.define(name, "remark", lambda table: table.rename_column("note", "remark"))
+
+    def define(self, name: str, column: str, work: Callable[[forklake.Table], object]) -> None:
+        table = self.table_of(name)
+        event, names = self.known[name].columns[table]
+        if event != self.defined[table] or column in names:
+            return
+        self.say(f"{column} in {table} of {name}")
+        work(self.lake.catalog(name).table(table))
+        named = (*names, column) if column == "extra" else (*names[:2], column, *names[3:])
+        self.defined[table] = next(self.numbers)
+        self.known[name].define(Event(self.defined[table], table, "definition"), named)
+        self.committed(name, [table])
+
+    def flush(self, name: str) -> None:
+        self.move(name, lambda found, table: found.flush_inlined(table))
+
+    def compact(self, name: str) -> None:
+        self.move(name, lambda found, table: found.compact(table))
+
+    def rewrite_deletes(self, name: str) -> None:
+        self.move(name, lambda found, table: found.rewrite_deletes(0, table))
+
+    def move(self, name: str, work: Callable[[forklake.Catalog, str], object]) -> None:
+        table, catalog = self.table_of(name), self.lake.catalog(name)
+        before = catalog.snapshot
+        work(catalog, table)
+        if catalog.snapshot != before:
+            self.say(f"move rows of {table} of {name}")
+            keys = frozenset(self.known[name].live(table))
+            event = Event(next(self.numbers), table, "move", keys)
+            self.known[name].events[event.number] = event
+            self.committed(name, [table])
+
+    # ---- Merging ---
+
+    def merge(self, into: str) -> None:
+        self.merge_of(self.random.choice([name for name in self.known if name != into]), into)
+
+    def merge_through(self, name: str) -> None:
+        """From one to the next, and sometimes back to the first."""
+        names = [name, *self.random.sample([other for other in self.known if other != name], 2)]
+        if self.random.random() < 0.5:
+            names.append(name)
+        for source, into in pairwise(names):
+            self.merge_of(source, into)
+
+    def merge_of(self, source: str, into: str) -> None:
+        """Merge, and where the target has a newer definition, the other way round before."""
+        refusals = self.known[into].refusals(self.known[source])
+        if not self.try_merge(source, into) and {reason for reason, _ in refusals} == {"definition"}:
+            assert self.try_merge(into, source), "definitions have one history"
+            assert self.try_merge(source, into)
+
+    def try_merge(self, source: str, into: str) -> bool:
+        """Whether it went well; it must, unless there are reasons to refuse."""
+        ours, theirs, target = self.known[source], self.known[into], self.lake.catalog(into)
+        refusals = theirs.refusals(ours)
+        self.say(f"merge {source} into {into}, may be refused for {sorted(refusals)}")
+        if self.random.random() < 0.5:
+            self.compare_differences(source, into)
+        before, past = target.snapshot, {table: self.rows_by_id(into, table) for table in theirs.rows}
+        result = merged(self.lake, source, target)
+        if isinstance(result, MergeConflict):
+            excused = {table for _, table in refusals}
+            if any(conflict.ours.name not in excused for conflict in result.conflicts):
+                raise result
+            return False
+        expected = {table: counted(ours.net(theirs, table)) for table in theirs.rows}
+        moved = {event.table for event in ours.unknown_to(theirs) if event.kind == "move"}
+        found = {entry.name.split(".")[1]: (entry.rows_added, entry.rows_removed) for entry in result.tables}
+        for table in theirs.rows.keys() - moved:
+            assert found.get(table, (0, 0)) == expected[table], f"the merge counts rows of {table}"
+        changed = {event.table for event in ours.unknown_to(theirs)}
+        theirs.take(ours)
+        self.committed(into, changed)
+        for table in changed:
+            check_feed(target.table(table), past[table], before, self.rows_by_id(into, table))
+        again = self.lake.merge(source, into)
+        assert (again.snapshot, again.changes) == (None, ())
+        assert self.lake.catalog(source).diff(into).is_empty
+        return True
+
+    # ---- Looking ---
+
+    def committed(self, name: str, tables: Collection[str]) -> None:
+        """Compare tables that have changed, and remember how the catalog is now."""
+        self.compare(name, tables)
+        self.past[name][self.lake.catalog(name).snapshot] = self.known[name].copy()
+
+    def rows_by_id(self, name: str, table: str) -> Rows:
+        return {self.ids[table, key]: value for key, value in self.known[name].live(table).items()}
+
+    def compare(self, name: str, tables: Collection[str]) -> None:
+        known, catalog = self.known[name], self.lake.catalog(name)
+        for table in tables:
+            handle, (_, columns) = catalog.table(table), known.columns[table]
+            assert tuple(column.name for column in handle.columns) == columns
+            found = handle.scan(row_ids=True).to_arrow().to_pydict()
+            assert dict(zip(found["k"], found["ver"], strict=True)) == known.live(table), f"{table} of {name}"
+            assert len(found["k"]) == len(set(found["k"])) == len(set(found["row_id"])), "a row twice"
+            assert handle.count() == handle.stats().record_count == len(found["k"]), "the count is wrong"
+            assert found[columns[2]] == [f"row {key}" for key in found["k"]]
+            assert set(found.get("extra", ())) <= {5}
+            for key, number in zip(found["k"], found["row_id"], strict=True):
+                assert self.ids.setdefault((table, key), number) == number, "a row has another id"
+            check_positions(self.lake, catalog, handle)
+
+    def compare_differences(self, one: str, other: str) -> None:
+        for left, right in ((one, other), (other, one)):
+            ours, theirs = self.known[left], self.known[right]
+            difference = self.lake.catalog(left).diff(right)
+            moves = {event.table for event in ours.unknown_to(theirs) if event.kind == "move"}
+            for table in ours.rows:
+                if ("move", table) not in theirs.refusals(ours):
+                    net = ours.net(theirs, table)
+                    check_difference(difference.table(table), net, counts=table not in moves)
+
+    def finish(self) -> None:
+        """All is gathered in one catalog and given to all; and no row changes when files are rewritten."""
+        names = list(self.known)
+        one = self.random.choice(names)
+        others = [name for name in names if name != one]
+        for source, into in [*((name, one) for name in others), *((one, name) for name in others)]:
+            self.merge_of(source, into)
+        for name in names:
+            self.compare(name, self.known[name].rows)
+            if not self.known[one].unknown_to(self.known[name]):
+                assert self.known[name].rows == self.known[one].rows
+        for name in self.random.sample(names, 2):
+            catalog = self.lake.catalog(name)
+            catalog.compact()
+            catalog.rewrite_deletes(0)
+            self.compare(name, self.known[name].rows)
+
+    def say(self, text: str) -> None:
+        self.story.append(text.replace(f"{self.prefix}_", "catalog "))
+
+
+def play(lake: forklake.Lake, program: Sequence[int]) -> None:
+    """Run a program: what a failure prints can be given here again."""
+    run = Program(lake, program[0] if program else 0)
+    try:
+        for number in program:
+            run.step(number)
+        run.finish()
+    except Exception as error:
+        error.add_note("\n".join(run.story))
+        raise
+
+
+def listed(keys: Collection[int]) -> str:
+    return f"k IN ({', '.join(map(str, keys))})"
