@@ -113,6 +113,8 @@ def _rows(workbench: Workbench, changes: RowChanges | None, sides: Sides, number
     check_names(source)
 
     def plan() -> ChangePlan:
-        return dropped_plan(draft, source.table, at) if table is None else row_plan(source, changes, at)
+        if table is None:
+            return dropped_plan(draft, source.table, at)
+        return row_plan(source, sides.base, changes, at)
 
     return RowDiff(source, workbench, sides.base.head.snapshot_id, at, _plan=plan)

@@ -32,7 +32,7 @@ class Outcome(IntEnum):
     """What becomes of a row that was looked at."""
 
     AGREED = 0
-    """Both have the same, or neither has it."""
+    """Both have the same version, or neither has the row. Equal values are none: both may have added one."""
     OURS = 1
     """Only the source changed it."""
     THEIRS = 2
@@ -162,8 +162,8 @@ def examine(
 
 
 def _compared(columns: Columns, known: Known) -> str:
-    """Each row once, with its places, who changed it, and whether both sides have the same."""
-    ours, theirs, both = (_same(*pair, columns) for pair in (("o", "b"), ("t", "b"), ("o", "t")))
+    """Each row once, with its places, who changed it, and whether both sides deleted it."""
+    ours, theirs = (_same(side, "b", columns) for side in ("o", "t"))
     took = "true" if known.theirs_changed else "false"
     return f"""
 SELECT b.id, any_value(b.place) AS base_place,
@@ -171,8 +171,7 @@ SELECT b.id, any_value(b.place) AS base_place,
        any_value(t.place) AS theirs_place, any_value(t.position) AS theirs_position,
        max(o.id) IS NULL OR NOT coalesce(bool_or({ours}), false) AS ours_changed,
        (max(t.id) IS NULL OR NOT coalesce(bool_or({theirs}), false)) AND {took} AS theirs_changed,
-       CASE WHEN max(o.id) IS NULL THEN max(t.id) IS NULL
-            WHEN max(t.id) IS NULL THEN false ELSE coalesce(bool_or({both}), false) END AS agreed
+       max(o.id) IS NULL AND max(t.id) IS NULL AS agreed
   FROM base AS b LEFT JOIN ours AS o ON o.id = b.id LEFT JOIN theirs AS t ON t.id = b.id
  GROUP BY b.id"""
 

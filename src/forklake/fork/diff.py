@@ -187,16 +187,16 @@ def _shown(column: Column) -> str:
     return f'"{column.name}" {to_sql(column.data_type)}{required}{default}'
 
 
-def row_plan(source: Source, changes: RowChanges | None, at: SnapshotId) -> ChangePlan:
+def row_plan(source: Source, base: Side, changes: RowChanges | None, at: SnapshotId) -> ChangePlan:
     """What an engine has to read to tell the rows apart; all of it counts as done at one snapshot."""
     if changes is None:
         return ChangePlan(plan_of(source, []), plan_of(source, []), (), frozenset({at}))
-    states = [
-        *(added.state for added in changes.added),
-        *changes.retired,
-        *(state for state, _ in changes.deleted),
-    ]
-    contents = source.reader.contents([state.file for state in states if state.file.inlined])
+    there = [*changes.retired, *(state for state, _ in changes.deleted)]
+    past = replace(source.reader, catalog=base.head.catalog_id)
+    contents = {
+        **past.contents([state.file for state in there if state.file.inlined]),
+        **source.reader.contents([each.state.file for each in changes.added if each.state.file.inlined]),
+    }
     return ChangePlan(
         plan_of(source, [_place(added.state, contents, at, added.dropped) for added in changes.added]),
         plan_of(source, [_place(state, contents, at) for state in changes.retired]),

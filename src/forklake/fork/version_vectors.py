@@ -85,16 +85,18 @@ class Unseen:
     spans: tuple[Span, ...]
     floor: VersionVector
     """What the other one has seen."""
-    expanded: frozenset[SnapshotId] | None
-    """Merges among the commits that are told by what they brought; None for all of them."""
+    told: tuple[Span, ...] = ()
+    """Those of the spans in which merges are told as commits; in others, what they brought tells them."""
+    mixed: frozenset[SnapshotId] = frozenset()
+    """Merges in there that are told by what they brought all the same, as some of that has been seen."""
 
     def holds(self, catalog: CatalogId, snapshot: SnapshotId, table: int) -> bool:
         """Whether what a commit did to one object is among it."""
-        return self.floor.seen(catalog, table) < snapshot and any(
-            span.after < snapshot <= span.up_to
-            for span in self.spans
-            if span.catalog == catalog and span.table in (EVERY_TABLE, table)
-        )
+        return self.floor.seen(catalog, table) < snapshot and _in_spans(self.spans, catalog, snapshot, table)
+
+    def tells(self, catalog: CatalogId, merge: SnapshotId) -> bool:
+        """Whether a merge is told as a commit of its own."""
+        return merge not in self.mixed and _in_spans(self.told, catalog, merge, EVERY_TABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
             vector.add(merge.source, merge.table, merge.up_to)
     return Relation(
         max(min(yours.seen(catalog), bound) for catalog, bound in ours.items()),
-        Unseen(tuple(_missing(mine, yours)), yours, None),
+        Unseen(tuple(_missing(mine, yours)), yours),
         _unseen_of_target(database, theirs, mine, met_merges),
     )
 
@@ -180,7 +182,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
         told.add((catalog, number))
         changes = read_footprint(number, footprint)
         is_merge = any(change.verb is Verb.MERGE_CATALOG for change in changes)
-        if is_merge and (unseen.expanded is None or number in unseen.expanded):
+        if is_merge and not unseen.tells(catalog, number):
             merged_definitions |= any(change.verb not in _ROW_VERBS for change in changes)
             continue
         found += [
@@ -279,14 +281,22 @@ def _unseen_of_target(
         if merge.snapshot > after.get(merge.catalog, merge.snapshot) and mine.overlaps(merge)
     }
     if not mixed:
-        return Unseen(own, mine, frozenset())
+        return Unseen(own, mine, own)
     single = [Span(catalog, SnapshotId(snapshot - 1), snapshot) for catalog, snapshot in sorted(mixed)]
     expanded = [
         Span(merge.source, max(merge.base, mine.seen(merge.source, merge.table)), merge.up_to, merge.table)
         for merge in _merges(database, "merges_in_spans", single)
     ]
-    told = (*own, *(span for span in expanded if span.up_to > span.after))
-    return Unseen(told, mine, frozenset(snapshot for _, snapshot in mixed))
+    spans = (*own, *(span for span in expanded if span.up_to > span.after))
+    return Unseen(spans, mine, own, frozenset(snapshot for _, snapshot in mixed))
+
+
+def _in_spans(spans: Iterable[Span], catalog: CatalogId, snapshot: SnapshotId, table: int) -> bool:
+    return any(
+        span.after < snapshot <= span.up_to
+        for span in spans
+        if span.catalog == catalog and span.table in (EVERY_TABLE, table)
+    )
 
 
 def _beyond(one: Bounds, other: Bounds) -> Iterator[Span]:

@@ -171,7 +171,9 @@ def test_forks_that_change_different_rows_of_one_file_can_all_be_merged(
     assert table.scan("v > 0").count() == 6
     found = table.scan(row_ids=True).to_pylist()
     assert len({row["row_id"] for row in found}) == len(found) == 294
-    lake.fork("p", "last", at=forks[0].snapshots()[-4].id).table("t").update({"v": "99"}, "id IN (1000, 1101)")
+    lake.fork("p", "last", at=forks[0].snapshots()[-4].id).table("t").update(
+        {"v": "99"}, "id IN (1000, 1101)"
+    )
     with pytest.raises(MergeConflict, match="both changed the same rows: 2") as refused:
         lake.merge("last", into="p")
     (changed, deleted) = refused.value.conflicts[0].rows()
