@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from forklake.commit.conflicts import DROPS, MERGE_RULES, TAKEN, YIELDING, conflicts
 from forklake.commit.figures import KnownFigures
@@ -23,8 +24,8 @@ from forklake.errors import (
     TableNotFound,
 )
 from forklake.fork.merge_plan import MergeBuilder
-from forklake.fork.net import Net, net_changes
-from forklake.fork.row_changes import TAKES_ROWS, Prefer, RowChanges, RowComparison
+from forklake.fork.net import Net, kind_of, net_changes, same
+from forklake.fork.row_changes import DML, TAKES_ROWS, Prefer, RowChanges, RowComparison
 from forklake.fork.side import Side
 from forklake.fork.version_vectors import Events, Relation, Span, UnseenEvents, brought, events, relation
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
@@ -167,7 +168,7 @@ class Merging:
         )
         changes = builder.unsettled().changes
         found = [
-            *self._conflicts(builder, changes, compared.met),
+            *self._conflicts(builder, changes, compared),
             *_row_conflicts(builder, compared.rows, compared.met),
         ]
         last = compared.net.last
@@ -208,17 +209,19 @@ class Merging:
         )
 
     def _conflicts(
-        self, builder: MergeBuilder, changes: Sequence[Change], met: UnseenEvents
+        self, builder: MergeBuilder, changes: Sequence[Change], compared: Compared
     ) -> Iterator[Conflict]:
         """What the target did to definitions, or to rows that ours depends on."""
-        theirs = (
-            met.everything().changes if any(map(_depends_on_rows, changes)) else met.definitions().changes
-        )
+        met = compared.met
+        needed = met.everything if any(map(_depends_on_rows, changes)) else met.definitions
+        theirs = needed().changes
+        undone = _Undone(self._database, compared)
         # Rows are compared by themselves.
-        compared = [replace(change, files=frozenset()) for change in changes]
+        alone = [replace(change, files=frozenset()) for change in changes]
         told: set[int] = set()
-        for conflict in conflicts(theirs, compared, MERGE_RULES):
-            if not (conflict.rule == TAKEN and builder.is_free(conflict.ours)):
+        for conflict in conflicts(theirs, alone, MERGE_RULES):
+            is_free = conflict.rule == TAKEN and builder.is_free(conflict.ours)
+            if not is_free and not undone.holds(conflict.theirs):
                 told.add(conflict.ours.object_id)
                 yield conflict
         for gone in builder.gone:
@@ -245,6 +248,32 @@ class Merging:
         finally:
             if not kept:
                 self._discard(draft.written)
+
+
+class _Undone:
+    """Tells changes of the target that it has taken back: they stand in nobody's way."""
+
+    def __init__(self, database: Database, compared: Compared) -> None:
+        self._database = database
+        self._now = compared.theirs
+        self._since = compared.relation.theirs_since
+
+    @cached_property
+    def _before(self) -> Side:
+        """The target as the source has seen it last."""
+        return Side.at(self._database, self._now.head, self._since)
+
+    def holds(self, change: Change) -> bool:
+        """Whether the definition, the layout and the tags that a change was about are as they were before."""
+        kind, number = kind_of(change), change.object_id
+        if kind is None or change.verb in DML:
+            return False
+        now, before = self._now.find(kind, number), self._before.find(kind, number)
+        if now is None or not same(now, before):
+            return False
+        if self._now.tags(kind, number) != self._before.tags(kind, number):
+            return False
+        return kind != "table" or self._now.layout(number) == self._before.layout(number)
 
 
 def _depends_on_rows(change: Change) -> bool:

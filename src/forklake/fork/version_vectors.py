@@ -105,6 +105,8 @@ class Relation:
 
     since: SnapshotId
     """Up to here, the target has seen the history of the source."""
+    theirs_since: SnapshotId
+    """Up to here, the source has seen the history of the target."""
     ours: Unseen
     """Commits of the source that the target has not seen."""
     theirs: Unseen
@@ -165,6 +167,7 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
             vector.add(merge.source, merge.table, merge.up_to)
     return Relation(
         max(min(yours.seen(catalog), bound) for catalog, bound in ours.items()),
+        max(min(mine.seen(catalog), bound) for catalog, bound in theirs.items()),
         Unseen(tuple(_missing(mine, yours)), yours),
         _unseen_of_target(database, theirs, mine, met_merges),
     )
