@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Literal
 
 import pyarrow as pa
 
+from forklake.data.schema import arrow_schema
+from forklake.engine.dml import as_written
 from forklake.engine.local import Engine
 from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.text import shown
@@ -32,7 +35,10 @@ class Outcome(IntEnum):
     """What becomes of a row that was looked at."""
 
     AGREED = 0
-    """Both have the same version, or neither has the row. Equal values are none: both may have added one."""
+    """Both have the same version, or neither has the row, or both decided a conflict alike.
+
+    Other equal values are no agreement: both may have added one.
+    """
     OURS = 1
     """Only the source changed it."""
     THEIRS = 2
@@ -56,8 +62,10 @@ class Side:
 class Known:
     """What decides who changed a row, beside its values."""
 
-    seen_files: frozenset[DataFileId]
-    """Files of the target that the source has seen: what it has now instead, it has on purpose."""
+    seen_by_source: frozenset[DataFileId]
+    """Files that the source has or had: what it has now instead of a row in there, it has on purpose."""
+    seen_by_target: frozenset[DataFileId]
+    """Files that the target has or had."""
     theirs_changed: bool
     """Whether the target deleted any rows of the table in commits that the source has not seen."""
 
@@ -69,6 +77,8 @@ class Examined:
     rows: pa.Table
     read: Callable[[], list[RowConflict]]
     """Reads the rows that conflict, with their values."""
+    read_side: Callable[[Literal["ours", "theirs"]], pa.Table]
+    """Reads the rows that conflict as one side has them, as files hold rows, with their ids."""
 
     def count(self, outcome: Outcome) -> int:
         """How many rows have an outcome."""
@@ -86,15 +96,6 @@ class Examined:
         """The files in which rows of an outcome were before."""
         rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
         return frozenset(pc.unique(rows.column("base_file")).to_pylist())
-
-    def resolved(self, outcome: Outcome) -> Examined:
-        """The same, with every conflict decided for one side."""
-        at = self.rows.schema.get_field_index("outcome")
-        column = self.rows.column("outcome")
-        decided = pc.if_else(
-            pc.equal(column, int(Outcome.CONFLICT)), pa.scalar(int(outcome), column.type), column
-        )
-        return replace(self, rows=self.rows.set_column(at, "outcome", decided))
 
     def _places(self, file: str, position: str, outcomes: Sequence[Outcome]) -> dict[DataFileId, Positions]:
         wanted = pc.is_in(self.rows.column("outcome"), value_set=pa.array(outcomes, pa.int32()))
@@ -127,15 +128,19 @@ def examine(
     ids = engine.table(f"{known_rows} SELECT min(id) AS low, max(id) AS high FROM base", tables).to_pylist()[
         0
     ]
-    parts = {
-        name: _rows(engine, [side.holding(**ids) for side in sides], columns, name, tables, files)
-        for name, sides in (("ours", ours), ("theirs", theirs))
-    }
+    parts: dict[str, str] = {}
+    seen = [False] * len(files)
+    for name, sides, by_other in (
+        ("ours", ours, known.seen_by_target),
+        ("theirs", theirs, known.seen_by_source),
+    ):
+        parts[name] = _rows(engine, [side.holding(**ids) for side in sides], columns, name, tables, files)
+        seen += [file in by_other for place, file in files.items() if place >= len(seen)]
     tables[_FILES] = pa.table(
         {
             "place": pa.array(list(files), pa.int64()),
             "file": pa.array(list(files.values()), pa.int64()),
-            "seen": pa.array([file in known.seen_files for file in files.values()], pa.bool_()),
+            "seen": pa.array(seen, pa.bool_()),
         }
     )
     found_by_id = ", ".join(
@@ -158,29 +163,45 @@ def examine(
         )
         return [RowConflict(*row.values()) for row in conflicts.to_pylist()]
 
-    return Examined(found, read)
+    def read_side(side: Literal["ours", "theirs"]) -> pa.Table:
+        values = ", ".join(f"any_value(r.v{at}) AS v{at}" for at, _ in enumerate(columns))
+        batches = engine.stream(
+            f"{rows} SELECT {values}, r.id AS {ROW_ID} "
+            f"FROM ({_OUTCOMES}) AS c JOIN {side} AS r ON r.id = c.row_id "
+            f"WHERE c.outcome = {int(Outcome.CONFLICT)} GROUP BY r.id ORDER BY r.id",
+            tables,
+        )
+        schema = arrow_schema(columns, row_ids=True)
+        return pa.Table.from_batches([as_written(batch, columns) for batch in batches], schema=schema)
+
+    return Examined(found, read, read_side)
 
 
 def _compared(columns: Columns, known: Known) -> str:
-    """Each row once, with its places, who changed it, and whether both sides deleted it."""
-    ours, theirs = (_same(side, "b", columns) for side in ("o", "t"))
+    """Each row once, with its places, who changed it, and whether both decided a conflict alike."""
+    ours, theirs, both = (_same(*pair, columns) for pair in (("o", "b"), ("t", "b"), ("o", "t")))
     took = "true" if known.theirs_changed else "false"
     return f"""
 SELECT b.id, any_value(b.place) AS base_place,
        any_value(o.place) AS ours_place, any_value(o.position) AS ours_position,
        any_value(t.place) AS theirs_place, any_value(t.position) AS theirs_position,
-       max(o.id) IS NULL OR NOT coalesce(bool_or({ours}), false) AS ours_changed,
-       (max(t.id) IS NULL OR NOT coalesce(bool_or({theirs}), false)) AND {took} AS theirs_changed,
-       max(o.id) IS NULL AND max(t.id) IS NULL AS agreed
+       max(o.id) IS NULL OR NOT coalesce(bool_and({ours}), false) AS ours_changed,
+       (max(t.id) IS NULL OR NOT coalesce(bool_and({theirs}), false)) AND {took} AS theirs_changed,
+       count(DISTINCT (b.place, b.position)) > 1 AND coalesce(bool_and({both}), false) AS alike
   FROM base AS b LEFT JOIN ours AS o ON o.id = b.id LEFT JOIN theirs AS t ON t.id = b.id
  GROUP BY b.id"""
 
 
-# What the target has in a file that the source has seen was given up there: what the source has now stands.
+# A version in a file that the other side has seen was given up there: what that side has now stands, unless
+# both gave up what the other one has.
 _OUTCOMES = """SELECT c.id AS row_id, b.file AS base_file, o.file AS ours_file, c.ours_position,
        t.file AS theirs_file, c.theirs_position,
-       CAST(CASE WHEN c.agreed OR (o.file = t.file AND c.ours_position = c.theirs_position) THEN 0
-                 WHEN c.ours_changed AND c.theirs_changed AND NOT coalesce(t.seen, false) THEN 3
+       CAST(CASE WHEN o.file IS NULL AND t.file IS NULL THEN 0
+                 WHEN o.file = t.file AND c.ours_position = c.theirs_position THEN 0
+                 WHEN o.seen AND t.seen THEN 3
+                 WHEN t.seen THEN 1
+                 WHEN o.seen THEN 2
+                 WHEN c.ours_changed AND c.theirs_changed THEN CASE WHEN c.alike THEN 0 ELSE 3 END
                  WHEN c.ours_changed THEN 1 ELSE 2 END AS INTEGER) AS outcome
   FROM compared AS c
   JOIN examined_files AS b ON b.place = c.base_place

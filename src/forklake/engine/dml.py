@@ -113,10 +113,10 @@ def rewritten(
     """Rows with new values as files hold them; their places are noted on the way."""
     for batch in batches:
         places.add(batch)
-        yield _as_written(batch, columns)
+        yield as_written(batch, columns)
 
 
-def _as_written(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
+def as_written(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
     """A result as files hold it; rows whose id is only provisional get theirs from the commit."""
     arrays = fitted(batch, columns)
     ids = batch.column(batch.schema.get_field_index(ROW_ID))

@@ -191,8 +191,9 @@ class Merging:
         theirs = Side(self._states.get(theirs_head), theirs_head)
         done, chosen = events(self._database, known.ours), None
         if options.tables is not None:
-            chosen = [_table_named(name, ours, theirs) for name in options.tables]
-            done = done.of_tables(frozenset(_with_schemas(chosen, ours, theirs)))
+            tables = [_table_named(name, ours, theirs) for name in options.tables]
+            chosen = frozenset(_with_schemas(tables, ours, theirs))
+            done = done.of_objects(chosen)
         met = UnseenEvents(self._database, known.theirs)
         compared = RowComparison(
             self._database, self._engine, ours, theirs, done, known.since, met.everything, options.prefer

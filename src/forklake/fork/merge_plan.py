@@ -18,7 +18,7 @@ from forklake.fork.net import Net, kind_of, same
 from forklake.fork.row_changes import RowChanges
 from forklake.fork.side import Kind, Object, Side
 from forklake.fork.version_vectors import Events, Relation, Span
-from forklake.model.changes import Change, Verb
+from forklake.model.changes import RESOLVED, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId, DataFileId
@@ -112,6 +112,13 @@ class MergeBuilder:
     def _more_changes(self, plan: Plan) -> Iterator[Change]:
         """That it is a merge; and tables whose columns took numbers on the way, but look as before."""
         said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
+        for changes in self._rows:
+            table = self.ours.table(changes.table)
+            if changes.resolved is not None and table is not None:
+                files = frozenset(changes.resolved.files)
+                yield Change(
+                    Verb.DELETE, table.id, table.schema_id, name=table.name, detail=RESOLVED, files=files
+                )
         for number in sorted(self._net.reshaped):
             table = self.ours.table(number)
             if table is not None and number not in said and ("table", number) in self._undone:
@@ -144,9 +151,13 @@ class MergeBuilder:
             staged.retire(_place(state))
         staged.delete({state.file.id: (_place(state), gone) for state, gone in changes.deleted})
         touched = frozenset((*staged.touched, *staged.retired))
-        staged.delete(
-            {a.state.file.id: (_place(a.state), a.dropped) for a in changes.added if len(a.dropped)}
-        )
+        for added in changes.added:
+            if len(added.dropped):
+                # It comes even if no row of it is left, so that others can tell what was decided of them.
+                staged.deleted[added.state.file.id] = added.dropped
+                staged.touched[added.state.file.id] = _place(added.state)
+        if changes.resolved is not None:
+            staged.add_rows(changes.resolved.rows)
         inherited = not table.path.startswith(self.draft.head.data_path)
         yield TableWrites(
             table.id,
@@ -177,7 +188,7 @@ class MergeBuilder:
             tuple(state.file.deletes.id for state in states if state.file.deletes is not None),
             tuple((state.file.id, place) for state in states for place in sorted(state.positions)),
             tuple(sorted(mappings)),
-            changes.rows_added,
+            sum(added.live_rows for added in changes.added),
             sum(state.file.file_size_bytes for state in states),
             stats,
             tuple(_defaults(self.draft.table(table.id), found, files)),
@@ -216,6 +227,8 @@ def _with_deletes(writes: TableWrites, settled: TableWrites) -> TableWrites:
         writes,
         deletes=settled.deletes,
         inlined_deletes=settled.inlined_deletes,
+        files=settled.files,
+        inlined=settled.inlined,
         ended=kept,
         adopted=replace(
             adopted, delete_files=tuple(file for file in adopted.delete_files if file not in dropped)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+import pyarrow as pa
+
 from forklake.commit.draft import Draft
 from forklake.data.deletes import united
 from forklake.engine import compare as rows
@@ -49,6 +51,20 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolved:
+    """Rows that both changed, as they shall be.
+
+    They are written anew, and neither side's version stays: so that it is a change like any other, which
+    comes to whoever has seen only one of the versions, or has decided otherwise.
+    """
+
+    rows: pa.Table
+    """The versions that count, with their row ids; rows that are to be gone are not among them."""
+    files: frozenset[DataFileId]
+    """The files that the versions of both sides were in."""
+
+
+@dataclass(frozen=True, slots=True)
 class RowChanges:
     """What is to be done to one table."""
 
@@ -64,11 +80,14 @@ class RowChanges:
     """Files that existed before and became part of the table."""
     examined: Examined | None = None
     """Rows that were compared one by one, if there were any."""
+    resolved: Resolved | None = None
+    """What was decided of rows that both changed."""
 
     @property
     def rows_added(self) -> int:
         """Rows in new files; those of updates are among them."""
-        return sum(added.live_rows for added in self.added)
+        decided = 0 if self.resolved is None else self.resolved.rows.num_rows
+        return decided + sum(added.live_rows for added in self.added)
 
     @property
     def rows_removed(self) -> int:
@@ -79,12 +98,13 @@ class RowChanges:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be done."""
-        return not (self.added or self.retired or self.deleted)
+        return not (self.added or self.retired or self.deleted or self.resolved)
 
     @property
     def conflicts(self) -> int:
-        """How many rows both changed."""
-        return 0 if self.examined is None else self.examined.count(Outcome.CONFLICT)
+        """How many rows both changed, if nobody has decided what becomes of them."""
+        undecided = self.resolved is None and self.examined is not None
+        return self.examined.count(Outcome.CONFLICT) if undecided and self.examined is not None else 0
 
 
 class RowComparison:
@@ -201,10 +221,14 @@ class RowComparison:
             if len(both):
                 doubtful[file] = both
         dropped: dict[DataFileId, Positions] = {}
-        examined = self._examine(table, doubtful, files, added, here) if doubtful else None
+        examined = self._examine(table, doubtful, files, here) if doubtful else None
+        resolved: Resolved | None = None
         if examined is not None:
-            self._delete(examined.theirs(Outcome.OURS), files.there, deleted)
-            dropped = examined.ours(Outcome.AGREED, Outcome.THEIRS)
+            decided = () if self._prefer is None else (Outcome.CONFLICT,)
+            lost = examined.theirs(Outcome.OURS, *decided)
+            self._delete({f: p for f, p in lost.items() if f not in retired}, files.there, deleted)
+            dropped = examined.ours(Outcome.AGREED, Outcome.THEIRS, *decided)
+            resolved = self._resolved(examined)
         inserts = [
             event.change
             for event in self._done.events
@@ -213,13 +237,21 @@ class RowComparison:
         coming = (Added(added[n], dropped.get(n, NO_POSITIONS)) for n in sorted(added))
         return RowChanges(
             table,
-            tuple(entry for entry in coming if entry.live_rows),
+            tuple(a for a in coming if a.live_rows or (resolved and a.state.file.id in resolved.files)),
             tuple(retired.values()),
             tuple(deleted[file] for file in sorted(deleted)),
             any(change.detail == UNLESS_THERE for change in inserts),
             frozenset(path for change in inserts for path in change.paths),
             examined,
+            resolved,
         )
+
+    def _resolved(self, examined: Examined) -> Resolved | None:
+        if self._prefer is None or not examined.count(Outcome.CONFLICT):
+            return None
+        rows = examined.read_side("ours" if self._prefer == "source" else "theirs")
+        ours, theirs = examined.ours(Outcome.CONFLICT), examined.theirs(Outcome.CONFLICT)
+        return Resolved(rows, frozenset((*ours, *theirs)))
 
     def _delete(
         self,
@@ -240,7 +272,6 @@ class RowComparison:
         table: TableId,
         doubtful: dict[DataFileId, Positions],
         files: _Files,
-        added: dict[DataFileId, FileState],
         here: dict[DataFileId, FileState],
     ) -> Examined | None:
         """Look for rows by their ids, in the files that can hold them."""
@@ -256,20 +287,21 @@ class RowComparison:
             (0 if old is None else old.file.begin) for old in (files.there.get(file) for file in doubtful)
         )
         targets = [place for place in (*plan.files, *plan.rows) if place.file.begin >= since]
-        states = file_states(
-            self._database,
-            self._ours.head.catalog_id,
-            self._ours.head.snapshot_id,
-            [place.file.id for place in targets],
+        mine = plan_scan(ours)
+        here_now = (*mine.files, *mine.rows)
+        known = Known(
+            self._seen(self._ours, targets), self._seen(self._theirs, here_now), self._theirs_took_rows(table)
         )
-        both = [state for state in states.values() if state.is_live and state.file.id not in added]
-        sides = [rows.Side(ours, self._places(ours, [*added.values(), *both]))]
-        known = Known(frozenset(states), self._theirs_took_rows(table))
-        examined = rows.examine(
+        sides = [rows.Side(ours, here_now)]
+        return rows.examine(
             self._engine, ours.table.columns, base, sides, [rows.Side(theirs, targets)], known
         )
-        decided = {"source": Outcome.OURS, "target": Outcome.THEIRS}
-        return examined if self._prefer is None else examined.resolved(decided[self._prefer])
+
+    def _seen(self, side: Side, places: Sequence[Place]) -> frozenset[DataFileId]:
+        """Those of some files that a side has or had."""
+        head = side.head
+        files = [place.file.id for place in places]
+        return frozenset(file_states(self._database, head.catalog_id, head.snapshot_id, files))
 
     def _bases(
         self,

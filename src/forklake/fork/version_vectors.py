@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from forklake.errors import MergeConflict
-from forklake.model.changes import Change, Verb, from_footprint
+from forklake.model.changes import RESOLVED, Change, Verb, from_footprint
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Database
@@ -137,9 +137,9 @@ class Events:
         """The changes with the commits that made them."""
         return [(event.snapshot, event.change) for event in self.events]
 
-    def of_tables(self, tables: frozenset[int]) -> Events:
+    def of_objects(self, objects: frozenset[int]) -> Events:
         """Only what was done to some objects."""
-        kept = tuple(event for event in self.events if event.change.object_id in tables)
+        kept = tuple(event for event in self.events if event.change.object_id in objects)
         return Events(kept, self.is_everything, self.merged_definitions)
 
 
@@ -187,7 +187,8 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
         is_merge = any(change.verb is Verb.MERGE_CATALOG for change in changes)
         if is_merge and not unseen.tells(catalog, number):
             merged_definitions |= any(change.verb not in _ROW_VERBS for change in changes)
-            continue
+            # What was decided of rows that both sides had changed is not told by what was brought.
+            changes = tuple(change for change in changes if change.detail == RESOLVED)
         found += [
             Event(catalog, number, change)
             for change in changes

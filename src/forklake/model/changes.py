@@ -49,6 +49,8 @@ class Verb(StrEnum):
 
 UNLESS_THERE = "unless there"
 """The detail of an insert of rows whose keys were looked for first."""
+RESOLVED = "resolved"
+"""The detail of a delete of rows that both sides of a merge had changed: the merge itself did that."""
 REWRITTEN = "rewritten"
 """The detail of an insert of rows that were there before, with other values."""
 
