@@ -32,7 +32,9 @@ VERBS = {
     "fork_past": 4,
     "drop": 1,
     "materialize": 1,
-    "merge": 30,
+    "merge": 20,
+    "merge_up": 12,
+    "merge_past": 6,
     "merge_through": 8,
 }
 MOVES = {"flush": 3, "compact": 3, "rewrite_deletes": 3}
@@ -51,6 +53,7 @@ class Program:
         self.verbs = VERBS | (MOVES if seed % 2 else {})
         self.known: dict[str, Known] = {}
         self.past: dict[str, dict[int, Known]] = {}
+        self.parents: dict[str, str] = {}
         self.latest: dict[tuple[str, int], int] = {}
         """The event that wrote each row last, whoever knows of it."""
         self.defined: dict[str, int] = {}
@@ -60,6 +63,7 @@ class Program:
         self.known[root.name], self.past[root.name] = Known(), {}
         for table in random.sample(list(LIMITS), 2):
             self.create(root, table)
+        self.defining = self.random.choice(sorted(self.defined))
         # Who forks the past finds both tables there.
         self.past[root.name] = {root.snapshot: self.known[root.name].copy()}
         while len(self.known) < 3:
@@ -87,7 +91,7 @@ class Program:
             verb = "merge"
         getattr(self, verb)(name)
 
-    def fork(self, name: str, at: int | None = None) -> None:
+    def fork(self, name: str, at: int | None = None) -> str:
         made = f"{self.prefix}_{next(self.names)}"
         mode: Any = "copy" if self.random.random() < 0.15 else "reference"
         self.say(f"fork {name} at {at} as {made}, {mode}")
@@ -96,6 +100,8 @@ class Program:
         self.known[made] = (self.known[name] if at is None else inherited[at]).copy()
         self.past[made] = {moment: old for moment, old in inherited.items() if at is None or moment <= at}
         self.past[made][forked.snapshot] = self.known[made].copy()
+        self.parents[made] = name
+        return made
 
     def fork_past(self, name: str) -> None:
         moments = sorted(self.past[name])
@@ -176,15 +182,16 @@ class Program:
     # ---- Definitions, and files ---
 
     def add_column(self, name: str) -> None:
-        """Once for each table."""
+        """Once in a program."""
         self.define(name, "extra", lambda table: table.add_column("extra", "INT", default="5"))
 
     def rename_column(self, name: str) -> None:
-        """Once for each table."""
+        """Once in a program."""
         self.define(name, "remark", lambda table: table.rename_column("note", "remark"))
 
     def define(self, name: str, column: str, work: Callable[[forklake.Table], object]) -> None:
-        table = self.table_of(name)
+        # Of one table only: of two, each side might have the newer one, and neither could be merged first.
+        table = self.defining
         event, names = self.known[name].columns[table]
         if event != self.defined[table] or column in names:
             return
@@ -219,6 +226,20 @@ class Program:
 
     def merge(self, into: str) -> None:
         self.merge_of(self.random.choice([name for name in self.known if name != into]), into)
+
+    def merge_up(self, name: str) -> None:
+        """Into the parent, or what the parent has into the fork."""
+        parent = self.parents.get(name)
+        if parent in self.known:
+            self.merge_of(*((name, parent) if self.random.random() < 0.7 else (parent, name)))
+
+    def merge_past(self, name: str) -> None:
+        """A fork of a fork is merged past the one that it is of."""
+        if len(self.known) < MOST_CATALOGS:
+            made = self.fork(name)
+            self.insert(made)
+            past = self.parents.get(name)
+            self.merge_of(made, past if past in self.known else name)
 
     def merge_through(self, name: str) -> None:
         """From one to the next, and sometimes back to the first."""
