@@ -21,11 +21,12 @@ from benchmarks.fork_latency import latency
 from benchmarks.fork_million import million
 from benchmarks.fork_rate import rate
 from benchmarks.fork_shared import BACKENDS, Bench
+from benchmarks.fork_updates import updates
 from benchmarks.program import begin
 from benchmarks.report import Section
 from forklake.localpg import LocalPostgres
 
-PARTS = ("fork", "rate", "million", "chain", "agents")
+PARTS = ("fork", "rate", "million", "chain", "agents", "updates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,15 @@ class Scale:
     agents: int
     embedded_agents: int
     """On SQLite, where one writes at a time."""
+    updated_rows: int
+    """Of the table that agents update."""
+    updating_agents: int
 
 
-FULL = Scale(1_000_000, 1_000, 10_000, 10, 3.0, 5, 100_000, 1_000_000, 500, 100_000, 1_000, 200)
-QUICK = Scale(100_000, 500, 10_000, 3, 1.5, 3, 20_000, 50_000, 100, 10_000, 100, 40)
+FULL = Scale(
+    1_000_000, 1_000, 10_000, 10, 3.0, 5, 100_000, 1_000_000, 500, 100_000, 1_000, 200, 10_000_000, 1_000
+)
+QUICK = Scale(100_000, 500, 10_000, 3, 1.5, 3, 20_000, 50_000, 100, 10_000, 100, 40, 200_000, 20)
 
 
 def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
@@ -72,11 +78,18 @@ def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
         case "chain":
             for backend in BACKENDS:
                 yield chain(bench, backend, levels=scale.levels, files=scale.chain_files)
-        case _:
+        case "updates":
             for backend in BACKENDS:
-                number = scale.agents if backend == "PostgreSQL" else scale.embedded_agents
-                yield agents(bench, backend, agents=number)
-                yield appends(bench, backend)
+                yield updates(bench, backend, rows=scale.updated_rows, agents=scale.updating_agents)
+        case _:
+            yield from _with_agents(scale, bench)
+
+
+def _with_agents(scale: Scale, bench: Bench) -> Iterator[Section]:
+    for backend in BACKENDS:
+        number = scale.agents if backend == "PostgreSQL" else scale.embedded_agents
+        yield agents(bench, backend, agents=number)
+        yield appends(bench, backend)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

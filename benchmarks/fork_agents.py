@@ -187,7 +187,7 @@ def _ignore_interrupts() -> None:
 
 
 @contextmanager
-def _workers() -> Iterator[Pool]:
+def workers() -> Iterator[Pool]:
     """Processes that have loaded everything."""
     with multiprocessing.get_context("spawn").Pool(WORKERS, _ignore_interrupts) as pool:
         pool.map(_ready, range(WORKERS), chunksize=1)
@@ -201,7 +201,7 @@ def agents(bench: Bench, backend: Backend, *, agents: int) -> Section:
     """Agents that insert, update and delete in one shared table; half are merged, half are dropped."""
     url = _make_lake(bench, backend, "agents")
     shares = [Share(backend, url, tuple(range(place, agents, WORKERS))) for place in range(WORKERS)]
-    with _workers() as pool:
+    with workers() as pool:
         bench.progress(f"{backend}: {agents:,} agents make {CHANGES} changes each")
         began = time.perf_counter()
         worked = pool.map(work, shares, chunksize=1)
@@ -251,7 +251,7 @@ def appends(bench: Bench, backend: Backend) -> Section:
     url = _make_lake(bench, backend, "appends")
     numbers = range(0, 2 * WORKERS, 2)  # Those that are merged.
     shares = [Share(backend, url, (number,)) for number in numbers]
-    with _workers() as pool, forklake.connect(url) as lake:
+    with workers() as pool, forklake.connect(url) as lake:
         shared = lake.catalog("parent").table("shared")
         before = {str(file.path) for file in shared.files()}
         bench.progress(f"{backend}: {WORKERS} workers append {ROWS:,} rows each")

@@ -26,13 +26,15 @@ def rows_of(table: forklake.Table) -> Rows:
     return rows
 
 
-def merged(lake: forklake.Lake, source: str, target: forklake.Catalog) -> MergeResult | MergeConflict:
+def merged(
+    lake: forklake.Lake, source: str, target: forklake.Catalog, **options: Any
+) -> MergeResult | MergeConflict:
     """Merge, or be refused and leave no trace; a dry run says the same before."""
     before = target.snapshot
-    dry = lake.merge(source, target, dry_run=True)
+    dry = lake.merge(source, target, dry_run=True, **options)
     assert target.snapshot == before
     try:
-        result = lake.merge(source, target)
+        result = lake.merge(source, target, **options)
     except MergeConflict as conflict:
         assert dry.conflicts == conflict.conflicts != ()
         assert target.snapshot == before

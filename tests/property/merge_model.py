@@ -92,7 +92,7 @@ class Known:
         return [entry for entry in found if entry.old != entry.new]
 
     def contested(self, other: Known, tables: Collection[str] | None = None) -> set[tuple[str, int]]:
-        """Rows that both changed, neither knowing of the other."""
+        """Rows that both changed, neither knowing of the other; what both deleted is gone either way."""
         return {
             (table, key)
             for table, versions in self.rows.items()
@@ -101,6 +101,7 @@ class Known:
             if version.event not in other.events
             and key in other.rows[table]
             and other.rows[table][key].event not in self.events
+            and not version.value is other.rows[table][key].value is None
         }
 
     def settled_otherwise(self, other: Known) -> bool:

@@ -16,7 +16,7 @@ from uuid import uuid4
 import forklake
 from forklake.errors import MergeConflict
 from tests.property.merge_checks import Rows, check_difference, check_feed, check_positions, counted, merged
-from tests.property.merge_model import Event, Known
+from tests.property.merge_model import Event, Known, Prefer
 
 LEAST_CATALOGS, MOST_CATALOGS = 8, 11
 LIMITS = {"files": 0, "mixed": 10, "inlined": None}
@@ -32,11 +32,22 @@ VERBS = {
     "fork_past": 4,
     "drop": 1,
     "materialize": 1,
-    "merge": 30,
-    "merge_through": 8,
+    "merge": 16,
+    "merge_up": 8,
+    "merge_through": 4,
+    "detour": 4,
+    "relay": 4,
 }
 MOVES = {"flush": 3, "compact": 3, "rewrite_deletes": 3}
 """In every other program."""
+FURTHER = {"prefer": {"contest": 8}, "tables": {"merge_tables": 8}, "restore": {"restore": 4}}
+"""Verbs by what they need: `merge(prefer=)`, `merge(tables=)`, `table.restore` and `catalog.restore`."""
+ENABLED: frozenset[str] = frozenset()
+"""What of that programs use."""
+LOOK_CLOSELY = 0.3
+"""The share of merges before which differences are read, and the feed afterwards."""
+NOBODY = -1
+"""The last event of a row that two have changed: no more of that."""
 
 
 class Program:
@@ -49,8 +60,11 @@ class Program:
         self.prefix = uuid4().hex[:8]
         self.story: list[str] = []
         self.verbs = VERBS | (MOVES if seed % 2 else {})
+        for feature in sorted(ENABLED):
+            self.verbs |= FURTHER[feature]
         self.known: dict[str, Known] = {}
         self.past: dict[str, dict[int, Known]] = {}
+        self.parents: dict[str, str] = {}
         self.latest: dict[tuple[str, int], int] = {}
         """The event that wrote each row last, whoever knows of it."""
         self.defined: dict[str, int] = {}
@@ -60,6 +74,7 @@ class Program:
         self.known[root.name], self.past[root.name] = Known(), {}
         for table in random.sample(list(LIMITS), 2):
             self.create(root, table)
+        self.defining = self.random.choice(sorted(self.defined))
         # Who forks the past finds both tables there.
         self.past[root.name] = {root.snapshot: self.known[root.name].copy()}
         while len(self.known) < 3:
@@ -87,7 +102,7 @@ class Program:
             verb = "merge"
         getattr(self, verb)(name)
 
-    def fork(self, name: str, at: int | None = None) -> None:
+    def fork(self, name: str, at: int | None = None) -> str:
         made = f"{self.prefix}_{next(self.names)}"
         mode: Any = "copy" if self.random.random() < 0.15 else "reference"
         self.say(f"fork {name} at {at} as {made}, {mode}")
@@ -96,6 +111,8 @@ class Program:
         self.known[made] = (self.known[name] if at is None else inherited[at]).copy()
         self.past[made] = {moment: old for moment, old in inherited.items() if at is None or moment <= at}
         self.past[made][forked.snapshot] = self.known[made].copy()
+        self.parents[made] = name
+        return made
 
     def fork_past(self, name: str) -> None:
         moments = sorted(self.past[name])
@@ -127,20 +144,68 @@ class Program:
 
     def delete(self, name: str) -> None:
         table = self.table_of(name)
-        keys = self.some_keys(name, table)
+        self.delete_keys(name, table, self.some_keys(name, table))
+
+    def delete_keys(self, name: str, table: str, keys: list[int]) -> None:
         self.say(f"delete {keys} from {table} of {name}")
         self.write(name, table, dict.fromkeys(keys), lambda found: found.delete(listed(keys)))
 
     def update(self, name: str) -> None:
         table = self.table_of(name)
-        keys, live, more = (
-            self.some_keys(name, table),
-            self.known[name].live(table),
-            next(self.numbers) * 10**6,
-        )
+        self.update_keys(name, table, self.some_keys(name, table))
+
+    def update_keys(self, name: str, table: str, keys: list[int]) -> None:
+        live, more = self.known[name].live(table), next(self.numbers) * 10**6
         self.say(f"update {keys} of {table} of {name} by {more}")
         values: dict[int, int | None] = {key: live[key] + more for key in keys}
         self.write(name, table, values, lambda found: found.update({"ver": f"ver + {more}"}, listed(keys)))
+
+    def contest(self, name: str) -> None:
+        """Change rows that somebody else has changed, which this catalog does not know."""
+        table, known = self.table_of(name), self.known[name]
+        keys = [
+            key
+            for key in known.live(table)
+            if self.latest[table, key] != NOBODY and self.latest[table, key] not in known.events
+        ]
+        keys = sorted(self.random.sample(keys, min(len(keys), self.random.choice((1, 3)))))
+        self.random.choice((self.delete_keys, self.update_keys))(name, table, keys)
+        self.latest |= {(table, key): NOBODY for key in keys}
+
+    def restore(self, name: str) -> None:
+        """Let a table, or all, be what they were; if nobody has done anything that this catalog missed."""
+        known, catalog = self.known[name], self.lake.catalog(name)
+        at = self.random.choice(sorted(self.past[name])[-8:])
+        then = self.past[name][at]
+        tables = sorted(known.rows) if self.random.random() < 0.5 else [self.table_of(name)]
+        if not all(self.knows_all(name, table) for table in tables):
+            return
+        self.say(f"restore {tables} of {name} at {at}")
+        if len(tables) > 1:
+            catalog.restore(at)  # type: ignore[attr-defined]
+        else:
+            catalog.table(tables[0]).restore(at)  # type: ignore[attr-defined]
+        for table in tables:
+            old, now = then.live(table), known.live(table)
+            values = {key: old.get(key) for key in old.keys() | now.keys() if old.get(key) != now.get(key)}
+            # Rows are in the files of then, too.
+            event = Event(next(self.numbers), table, "move", frozenset(old.keys() | now.keys()))
+            known.write(event, values)
+            self.latest |= {(table, key): event.number for key in values}
+            if then.columns[table].names != known.columns[table].names:
+                self.defined[table] = next(self.numbers)
+                event = Event(self.defined[table], table, "definition")
+                known.define(event, then.columns[table].names)
+        self.committed(name, tables)
+
+    def knows_all(self, name: str, table: str) -> bool:
+        """Whether a catalog knows all that was done to a table anywhere."""
+        known = self.known[name]
+        return all(not other.unknown_to(known, [table]) for other in self.known.values()) and all(
+            key in known.rows[table] and known.rows[table][key].event == event
+            for (where, key), event in self.latest.items()
+            if where == table
+        )
 
     def some_keys(self, name: str, table: str) -> list[int]:
         """Rows that nobody has changed without this catalog knowing; near each other, or anywhere."""
@@ -176,15 +241,16 @@ class Program:
     # ---- Definitions, and files ---
 
     def add_column(self, name: str) -> None:
-        """Once for each table."""
+        """Once in a program."""
         self.define(name, "extra", lambda table: table.add_column("extra", "INT", default="5"))
 
     def rename_column(self, name: str) -> None:
-        """Once for each table."""
+        """Once in a program."""
         self.define(name, "remark", lambda table: table.rename_column("note", "remark"))
 
     def define(self, name: str, column: str, work: Callable[[forklake.Table], object]) -> None:
-        table = self.table_of(name)
+        # Of one table only: of two, each side might have the newer one, and neither could be merged first.
+        table = self.defining
         event, names = self.known[name].columns[table]
         if event != self.defined[table] or column in names:
             return
@@ -220,6 +286,48 @@ class Program:
     def merge(self, into: str) -> None:
         self.merge_of(self.random.choice([name for name in self.known if name != into]), into)
 
+    def merge_up(self, name: str) -> None:
+        """Into the parent, or what the parent has into the fork."""
+        parent = self.parents.get(name)
+        if parent in self.known:
+            self.merge_of(*((name, parent) if self.random.random() < 0.7 else (parent, name)))
+
+    def detour(self, name: str) -> None:
+        """A fork of a merged fork is merged past the one that it is of; a fork from between meets that."""
+        first = self.other_than(name)
+        self.change_and_merge(first, name)
+        between = self.fork(name)
+        self.change_and_merge(self.fork(first), name)
+        self.change(between)
+        self.merge_of(*self.random.sample((name, between), 2))
+
+    def relay(self, name: str) -> None:
+        """What both know came through others, who then bring more, to one of both by another way."""
+        first, second, third = (self.other_than(name) for _ in range(3))
+        if len({first, second, third}) < 3:
+            return
+        self.change_and_merge(second, first, name)
+        between = self.fork(name)
+        self.change_and_merge(third, second, name)
+        self.merge_of(third, between)
+        self.change(between)
+        self.merge_of(*self.random.sample((name, between), 2))
+
+    def change_and_merge(self, *names: str) -> None:
+        """The first changes rows, and what it did goes from each to the next."""
+        self.change(names[0])
+        for source, into in pairwise(names):
+            self.merge_of(source, into)
+
+    def change(self, name: str) -> None:
+        self.random.choice((self.insert, self.delete, self.update))(name)
+
+    def other_than(self, name: str) -> str:
+        """A new fork of a catalog, or any other."""
+        others = [other for other in self.known if other != name]
+        is_full = len(self.known) >= MOST_CATALOGS
+        return self.random.choice(others) if is_full or self.random.random() < 0.3 else self.fork(name)
+
     def merge_through(self, name: str) -> None:
         """From one to the next, and sometimes back to the first."""
         names = [name, *self.random.sample([other for other in self.known if other != name], 2)]
@@ -228,40 +336,67 @@ class Program:
         for source, into in pairwise(names):
             self.merge_of(source, into)
 
+    def merge_tables(self, into: str) -> None:
+        """Only one table; whatever is merged later brings the rest."""
+        source = self.random.choice([name for name in self.known if name != into])
+        if not self.known[source].settled_otherwise(self.known[into]):
+            self.try_merge(source, into, tables=[self.table_of(into)])
+
     def merge_of(self, source: str, into: str) -> None:
-        """Merge, and where the target has a newer definition, the other way round before."""
-        refusals = self.known[into].refusals(self.known[source])
-        if not self.try_merge(source, into) and {reason for reason, _ in refusals} == {"definition"}:
+        """Merge, and where the target has a newer definition, the other way round before.
+
+        Where both changed a row, one side is preferred. Where others have preferred different sides of the
+        same before, there is nothing to be said.
+        """
+        ours, theirs = self.known[source], self.known[into]
+        if ours.settled_otherwise(theirs):
+            return
+        reasons = {reason for reason, _ in theirs.refusals(ours)}
+        if self.try_merge(source, into):
+            return
+        if reasons == {"definition"}:
             assert self.try_merge(into, source), "definitions have one history"
             assert self.try_merge(source, into)
+        if reasons == {"row"}:
+            assert self.try_merge(source, into, prefer=self.random.choice(("source", "target")))
 
-    def try_merge(self, source: str, into: str) -> bool:
+    def try_merge(
+        self, source: str, into: str, tables: list[str] | None = None, prefer: Prefer | None = None
+    ) -> bool:
         """Whether it went well; it must, unless there are reasons to refuse."""
         ours, theirs, target = self.known[source], self.known[into], self.lake.catalog(into)
-        refusals = theirs.refusals(ours)
-        self.say(f"merge {source} into {into}, may be refused for {sorted(refusals)}")
-        if self.random.random() < 0.5:
+        contested = ours.contested(theirs, tables)
+        refusals = {entry for entry in theirs.refusals(ours, tables) if prefer is None or entry[0] != "row"}
+        options = {"tables": tables, "prefer": prefer}
+        options = {name: value for name, value in options.items() if value is not None}
+        self.say(f"merge {source} into {into} {options}, may be refused for {sorted(refusals)}")
+        if is_close := self.random.random() < LOOK_CLOSELY:
             self.compare_differences(source, into)
         before, past = target.snapshot, {table: self.rows_by_id(into, table) for table in theirs.rows}
-        result = merged(self.lake, source, target)
+        result = merged(self.lake, source, target, **options)
         if isinstance(result, MergeConflict):
             excused = {table for _, table in refusals}
             if any(conflict.ours.name not in excused for conflict in result.conflicts):
                 raise result
             return False
-        expected = {table: counted(ours.net(theirs, table)) for table in theirs.rows}
+        assert not contested or prefer is not None, "both changed a row, and nobody noticed"
+        lost = contested if prefer == "target" else set[tuple[str, int]]()
+        changed = {event.table for event in ours.unknown_to(theirs, tables)}
+        expected = dict.fromkeys(theirs.rows, (0, 0)) | {
+            table: counted([net for net in ours.net(theirs, table) if (table, net.key) not in lost])
+            for table in changed
+        }
         moved = {event.table for event in ours.unknown_to(theirs) if event.kind == "move"}
         found = {entry.name.split(".")[1]: (entry.rows_added, entry.rows_removed) for entry in result.tables}
         for table in theirs.rows.keys() - moved:
             assert found.get(table, (0, 0)) == expected[table], f"the merge counts rows of {table}"
-        changed = {event.table for event in ours.unknown_to(theirs)}
-        theirs.take(ours)
+        theirs.take(ours, tables, prefer or "source")
         self.committed(into, changed)
-        for table in changed:
+        for table in changed if is_close else ():
             check_feed(target.table(table), past[table], before, self.rows_by_id(into, table))
-        again = self.lake.merge(source, into)
+        again = self.lake.merge(source, into, **options)
         assert (again.snapshot, again.changes) == (None, ())
-        assert self.lake.catalog(source).diff(into).is_empty
+        assert tables is not None or self.lake.catalog(source).diff(into).is_empty
         return True
 
     # ---- Looking ---
@@ -295,7 +430,8 @@ class Program:
             difference = self.lake.catalog(left).diff(right)
             moves = {event.table for event in ours.unknown_to(theirs) if event.kind == "move"}
             for table in ours.rows:
-                if ("move", table) not in theirs.refusals(ours):
+                # Of rows that both changed or moved, there is more than one way to tell it.
+                if not {("move", table), ("row", table)} & theirs.refusals(ours):
                     net = ours.net(theirs, table)
                     check_difference(difference.table(table), net, counts=table not in moves)
 
@@ -308,7 +444,8 @@ class Program:
             self.merge_of(source, into)
         for name in names:
             self.compare(name, self.known[name].rows)
-            if not self.known[one].unknown_to(self.known[name]):
+            ours, theirs = self.known[one], self.known[name]
+            if not ours.unknown_to(theirs) and not ours.settled_otherwise(theirs):
                 assert self.known[name].rows == self.known[one].rows
         for name in self.random.sample(names, 2):
             catalog = self.lake.catalog(name)

@@ -12,7 +12,8 @@ from tests.property.merge_programs import play
 from tests.property.told import tell
 
 STEPS = 40
-PROGRAMS = {"sqlite": 4, "duckdb": 1, "postgresql": 2}
+PROGRAMS = {"sqlite": 2, "duckdb": 1, "postgresql": 1}
+"""A soak tells fifty times as many."""
 
 
 @pytest.mark.timeout(900)
