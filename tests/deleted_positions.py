@@ -1,0 +1,78 @@
+"""Invariants of the files of all catalogs, which clients that others wrote rely on.
+
+A position that is deleted is not deleted again: such clients unite delete files and inlined deletes without
+removing duplicates. And where a file has a column of row ids, every row has one. Read from Parquet itself, and
+not by the code that reads and writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import forklake
+from forklake.data.schema import ROW_ID_NAME
+from forklake.store.files import FileReader, delete_file
+
+_FIELD_IDS = {"file_path": b"2147483546", "pos": b"2147483545"}
+
+
+def check_deletes(lake: forklake.Lake, catalogs: Iterable[str] | None = None) -> int:
+    """Of every table of some catalogs, or of all, at each snapshot; gives how many delete files it saw."""
+    seen = 0
+    for name in [info.name for info in lake.catalogs()] if catalogs is None else catalogs:
+        catalog = lake.catalog(name)
+        for table in catalog.tables():
+            reader = FileReader(lake._database, catalog.id, table.id, catalog.snapshot)
+            seen += _check_table(lake, reader)
+    return seen
+
+
+def _check_table(lake: forklake.Lake, reader: FileReader) -> int:
+    changed = reader.changed(-1, reader.at)  # type: ignore[arg-type]
+    counts = {past.file.id: past.file.record_count for past in changed.files}
+    for past in changed.files:
+        if not past.file.inlined and past.file.mapping_id is None:
+            _check_row_ids(_local(lake, past.file.path))
+    for file, inlined in changed.inlined.items():
+        positions = [position for position, _ in inlined]
+        assert sorted(set(positions)) == positions, f"deleted inline from {file}, twice or not in order"
+        assert all(0 <= position < counts[file] for position in positions)
+    rows = reader.database.rows(
+        "deletes_changed", catalog=reader.catalog, table=reader.table, start=-1, end=reader.at
+    )
+    for *row, end in rows:
+        version = delete_file(row)
+        named = _named(_local(lake, version.path))
+        assert sorted(set(named)) == named, f"{version.path} names positions twice or not in order"
+        assert len(named) == version.delete_count
+        assert all(0 <= position < counts[version.data_file_id] for position in named)
+        # What was deleted inline by then, and stands beside it for as long as it counts.
+        beside = {
+            position
+            for position, begin in changed.inlined.get(version.data_file_id, [])
+            if end is None or begin < max(end, version.begin + 1)
+        }
+        both = beside & set(named)
+        assert not both, f"{version.path} names {sorted(both)}, which are deleted inline as well"
+    return len(rows)
+
+
+def _local(lake: forklake.Lake, path: str) -> Path:
+    return Path(lake.data_path) / path
+
+
+def _named(path: Path) -> list[int]:
+    schema = pq.read_schema(path)
+    found = {field.name: field.metadata[b"PARQUET:field_id"] for field in schema}
+    assert found == _FIELD_IDS
+    return pq.read_table(path, columns=["pos"]).column("pos").to_pylist()
+
+
+def _check_row_ids(path: Path) -> None:
+    if ROW_ID_NAME in pq.read_schema(path).names:
+        ids: pa.ChunkedArray = pq.read_table(path, columns=[ROW_ID_NAME]).column(0)
+        assert not ids.null_count, f"{path} has a column of row ids, and rows without one"
