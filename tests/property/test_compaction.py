@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 import forklake
-from tests.deleted_positions import check_deletes
+from tests.invariants import check_files
 
 STEPS = 14
 PROGRAMS = {"sqlite": 6, "duckdb": 1, "postgresql": 4}
@@ -180,6 +180,6 @@ def test_a_table_that_is_compacted_is_what_it_would_be_without(lake: forklake.La
         for _ in range(STEPS):
             pair.step()
         pair.compare()
-        check_deletes(lake, [catalog.name for catalog in pair.catalogs])
+        check_files(lake, [catalog.name for catalog in pair.catalogs])
 
     programs()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import forklake
 from forklake.errors import CommitConflict, InvalidData, InvalidPredicate, InvalidSchemaChange
 from forklake.model.types import Scalar, to_sql
-from tests.deleted_positions import check_deletes
+from tests.invariants import check_files
 from tests.property.table_model import Columns, Condition, Oracle, Refused, Table, from_arrow, to_arrow
 from tests.property.table_programs import DDL, DML, LAYOUT, Look, Op, Program, Step, programs, reshaped
 from tests.property.table_values import COMMON, FLOATS, NANOSECONDS, ORDERED, identity, names_in, types
@@ -266,7 +266,7 @@ class Run:
         for start, end in pairwise(snapshots):
             self._check_changes(start, end)
         self._check_feed(snapshots[0], snapshots[-1])
-        check_deletes(self.lakes.handle(1), [self.catalog(1).name])
+        check_files(self.lakes.handle(1), [self.catalog(1).name])
 
     def _feed(self, start: int, end: int) -> list[tuple[str, int, int, tuple[Any, ...]]]:
         """Kind, snapshot, row id and values of every change."""

@@ -14,7 +14,7 @@ from forklake.data.inlined import encode
 from forklake.data.storage import Storage
 from forklake.data.summary import summarise, summary_of_default
 from forklake.data.writer import write_deletes
-from forklake.model.entities import Origin, Table
+from forklake.model.entities import Column, Origin, Table
 from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenDeletes, WrittenFile
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.mapping import Mapping as NameMapping
@@ -78,6 +78,8 @@ class TableWrites:
     looked: bool = False
     """Whether it matters that nobody else adds rows."""
     adopted: AdoptedFiles = AdoptedFiles()
+    columns: tuple[Column, ...] = ()
+    """Those of the table: rows that are older than one of them have its initial default."""
 
     @property
     def paths(self) -> list[str]:
@@ -148,6 +150,7 @@ def settle(
         is_inherited,
         frozenset(staged.imported),
         staged.looked,
+        columns=table.columns,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from forklake.commit.figures import Figures, KnownFigures, read_figures, widened, write_figures
 from forklake.commit.settle import InlinedRows, TableWrites
 from forklake.commit.staged import AddedFile
+from forklake.data.summary import summary_of_default
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
 from forklake.model.files import ColumnStats
 from forklake.model.ids import SnapshotId, TableId
@@ -154,7 +155,18 @@ class _TableRows:
         self._sets.add(table, ("catalog_id", "table_id", *row), [values])
 
     def _widen(self, stats: Iterable[ColumnStats]) -> None:
+        if self.before.is_stored:
+            stats = list(stats)
+            self._bounds |= widened(self._bounds, self._of_older_rows({entry.column_id for entry in stats}))
         self._bounds |= widened(self._bounds, stats)
+
+    def _of_older_rows(self, columns: Collection[int]) -> list[ColumnStats]:
+        """What rows have in columns that were added after them, and of which nothing is known yet."""
+        missing = {column for column in columns if column not in self._bounds}
+        if not missing:
+            return []
+        walked = (field for column in self._writes.columns for field in column.walk())
+        return [summary_of_default(field, 1) for field in walked if field.id in missing]
 
     def _add_mappings(self) -> None:
         for mapping in self._writes.mappings:

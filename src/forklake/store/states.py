@@ -35,6 +35,15 @@ class FileState:
         return named + len(self.positions)
 
     @property
+    def without_repeats(self) -> FileState:
+        """The same, as a catalog takes it over that never had the file: each position is deleted once there."""
+        deletes = self.file.deletes
+        if deletes is None:
+            return self
+        file = replace(self.file, deletes=replace(deletes, inlined_before=0))
+        return replace(self, file=file, positions=self.positions - self.repeated, repeated=frozenset())
+
+    @property
     def live_rows(self) -> int:
         """How many rows are there."""
         return self.file.record_count - self.deleted_count

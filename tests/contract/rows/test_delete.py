@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import forklake
-from tests.deleted_positions import check_deletes
 from forklake.errors import InvalidPredicate
 from tests.contract.rows.shown import MANY, content, ids, many, numbered
+from tests.invariants import check_files
 
 FILES = (
     "SELECT data_file_id, record_count, end_snapshot IS NULL FROM ducklake_data_file ORDER BY data_file_id"
@@ -58,7 +58,7 @@ def test_deletes_stay_inline_up_to_the_limit_and_become_one_file_beyond(
         "file_path": b"2147483546",
         "pos": b"2147483545",
     }
-    assert check_deletes(lake) == 2
+    assert check_files(lake) == 2
     for snapshot, count in ((first, 3), (second, 4), (third, 5), (fourth, 7), (fifth, 10)):
         assert ids(table, at=snapshot) == [at for at in range(MANY) if at not in gone[:count]]
         assert table.scan(at=snapshot).count() == MANY - count

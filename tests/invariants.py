@@ -1,8 +1,8 @@
 """Invariants of the files of all catalogs, which clients that others wrote rely on.
 
 A position that is deleted is not deleted again: such clients unite delete files and inlined deletes without
-removing duplicates. And where a file has a column of row ids, every row has one. Read from Parquet itself, and
-not by the code that reads and writes it.
+removing duplicates. Where a file has a column of row ids, every row has one. And no value lies outside of the
+bounds that are stored for its table. Files are read as Parquet, and not by the code that writes them.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import forklake
 from forklake.data.schema import ROW_ID_NAME
+from forklake.model.types import to_sql
 from forklake.store.files import FileReader, delete_file
 
 _FIELD_IDS = {"file_path": b"2147483546", "pos": b"2147483545"}
 
 
-def check_deletes(lake: forklake.Lake, catalogs: Iterable[str] | None = None) -> int:
+def check_files(lake: forklake.Lake, catalogs: Iterable[str] | None = None) -> int:
     """Of every table of some catalogs, or of all, at each snapshot; gives how many delete files it saw."""
     seen = 0
     for name in [info.name for info in lake.catalogs()] if catalogs is None else catalogs:
@@ -28,6 +30,7 @@ def check_deletes(lake: forklake.Lake, catalogs: Iterable[str] | None = None) ->
         for table in catalog.tables():
             reader = FileReader(lake._database, catalog.id, table.id, catalog.snapshot)
             seen += _check_table(lake, reader)
+            _check_bounds(reader, catalog.table((table.schema, table.name)))
     return seen
 
 
@@ -76,3 +79,30 @@ def _check_row_ids(path: Path) -> None:
     if ROW_ID_NAME in pq.read_schema(path).names:
         ids: pa.ChunkedArray = pq.read_table(path, columns=[ROW_ID_NAME]).column(0)
         assert not ids.null_count, f"{path} has a column of row ids, and rows without one"
+
+
+def _check_bounds(reader: FileReader, table: forklake.Table) -> None:
+    """What a catalog stores of its tables holds for every row that is there."""
+    rows = reader.database.rows("figures", catalog=reader.catalog, tables=f"[{reader.table}]")
+    bounds = {row[4]: row[5:9] for row in rows}
+    known = [column for column in table.columns if column.id in bounds and not column.children]
+    content = table.scan(columns=[column.name for column in known]).to_arrow() if known else pa.table({})
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for column in known:
+            connection.register("content", pa.table({"v": content.column(column.name)}))
+            outside = _outside(to_sql(column.data_type), *bounds[column.id])
+            found = connection.execute(f"SELECT v FROM content WHERE {outside}").fetchall()
+            assert not found, f"{found[:3]} in {column.name}, which is said to be in {bounds[column.id]}"
+
+
+def _outside(kind: str, null: object, nan: object, low: str | None, high: str | None) -> str:
+    value = f"CAST(v AS {kind})"
+    parts = [] if null else ["v IS NULL"]
+    for sign, bound in (("<", low), (">", high)):
+        if bound is not None:
+            text = bound.replace("'", "''")
+            parts.append(f"{value} {sign} CAST('{text}' AS {kind})")
+    where = " OR ".join(parts) or "false"
+    # NaN lies above all bounds.
+    return f"({where}) AND NOT isnan(v)" if kind in ("FLOAT", "DOUBLE") and nan else where
