@@ -173,6 +173,8 @@ class _TableRows:
             number = self._given[mapping.id] = next(self._free)
             about = {"mapping_id": number, "type": mapping.kind, "begin_snapshot": self._head.snapshot_id}
             self._add("ducklake_column_mapping", about)
+            # DuckLake numbers the entries of a mapping, and names the parent of one by its number.
+            places = {name.column_id: place for place, name in enumerate(mapping.names)}
             self._sets.add(
                 "ducklake_name_mapping",
                 _NAMES,
@@ -183,7 +185,7 @@ class _TableRows:
                         place,
                         name.source_name,
                         name.column_id,
-                        name.parent,
+                        None if name.parent is None else places[name.parent],
                         name.is_partition,
                     )
                     for place, name in enumerate(mapping.names)

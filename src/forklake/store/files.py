@@ -243,9 +243,10 @@ class FileReader:
         names: dict[MappingId, list[MappedName]] = {}
         kinds: dict[MappingId, str] = {}
         rows = self.database.rows("mappings", catalog=self.catalog, table=self.table)
-        for mapping, kind, _, source, target, parent, is_partition in rows:
+        for mapping, kind, source, target, is_partition in rows:
             kinds[mapping] = kind
-            names.setdefault(mapping, []).append(MappedName(target, source, parent, bool(is_partition)))
+            # The table knows what is nested where; earlier versions stored another number for it.
+            names.setdefault(mapping, []).append(MappedName(target, source, None, bool(is_partition)))
         return {key: NameMapping(key, tuple(found), kinds[key]) for key, found in names.items()}
 
     def _of(self, statement: str, files: Sequence[DataFile]) -> list[Row]:

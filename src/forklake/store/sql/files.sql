@@ -278,7 +278,7 @@ SELECT column_id, parent_column, column_name,
  ORDER BY column_id, min(begin_snapshot);
 
 -- name: mappings
-SELECT m.mapping_id, m.type, n.column_id, n.source_name, n.target_field_id, n.parent_column, n.is_partition
+SELECT m.mapping_id, m.type, n.source_name, n.target_field_id, n.is_partition
   FROM visible_column_mapping m
   JOIN visible_name_mapping n ON n.catalog_id = m.catalog_id AND n.mapping_id = m.mapping_id
  WHERE m.catalog_id = $catalog AND m.table_id = $table
