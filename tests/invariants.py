@@ -8,6 +8,7 @@ bounds that are stored for its table. Files are read as Parquet, and not by the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from pathlib import Path
 
 import duckdb
@@ -68,6 +69,8 @@ def _local(lake: forklake.Lake, path: str) -> Path:
     return Path(lake.data_path) / path
 
 
+# Files are written once, so they are read once.
+@lru_cache(10_000)
 def _named(path: Path) -> list[int]:
     schema = pq.read_schema(path)
     found = {field.name: field.metadata[b"PARQUET:field_id"] for field in schema}
@@ -75,6 +78,7 @@ def _named(path: Path) -> list[int]:
     return pq.read_table(path, columns=["pos"]).column("pos").to_pylist()
 
 
+@lru_cache(10_000)
 def _check_row_ids(path: Path) -> None:
     if ROW_ID_NAME in pq.read_schema(path).names:
         ids: pa.ChunkedArray = pq.read_table(path, columns=[ROW_ID_NAME]).column(0)
@@ -86,14 +90,21 @@ def _check_bounds(reader: FileReader, table: forklake.Table) -> None:
     rows = reader.database.rows("figures", catalog=reader.catalog, tables=f"[{reader.table}]")
     bounds = {row[4]: row[5:9] for row in rows}
     known = [column for column in table.columns if column.id in bounds and not column.children]
-    content = table.scan(columns=[column.name for column in known]).to_arrow() if known else pa.table({})
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        for column in known:
-            connection.register("content", pa.table({"v": content.column(column.name)}))
-            outside = _outside(to_sql(column.data_type), *bounds[column.id])
-            found = connection.execute(f"SELECT v FROM content WHERE {outside}").fetchall()
-            assert not found, f"{found[:3]} in {column.name}, which is said to be in {bounds[column.id]}"
+    if not known:
+        return
+    content = table.scan(columns=[column.name for column in known]).to_arrow()
+    for column in known:
+        _duckdb().register("content", pa.table({"v": content.column(column.name)}))
+        outside = _outside(to_sql(column.data_type), *bounds[column.id])
+        found = _duckdb().execute(f"SELECT v FROM content WHERE {outside}").fetchall()
+        assert not found, f"{found[:3]} in {column.name}, which is said to be in {bounds[column.id]}"
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
 
 
 def _outside(kind: str, null: object, nan: object, low: str | None, high: str | None) -> str:
