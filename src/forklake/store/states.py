@@ -36,7 +36,7 @@ class FileState:
 
     @property
     def without_repeats(self) -> FileState:
-        """The same, as a catalog takes it over that never had the file: each position is deleted once there."""
+        """The same for a catalog that never had the file: what the delete file names is not inlined there."""
         deletes = self.file.deletes
         if deletes is None:
             return self
