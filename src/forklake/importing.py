@@ -16,8 +16,10 @@ from forklake.data.existing import Existing, Inspection
 from forklake.data.storage import Storage
 from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError
 from forklake.model.entities import Table
+from forklake.model.files import DataFile, WrittenFile
 from forklake.model.ids import MappingId
 from forklake.model.mapping import Mapping
+from forklake.model.names import in_user_folder
 
 _THREADS = 8
 _KINDS = ("field_id", "by_name", "by_position")
@@ -62,6 +64,7 @@ def _expanded(storage: Storage, path: str) -> list[str]:
     """A file itself, every file of a folder, or what a pattern finds."""
     if "://" in path:
         return _in_bucket(storage, path)
+    path = in_user_folder(path)
     if _WILD.search(path) and not Path(path).exists():
         root = _plain_folders(path)
         # A Path refuses some patterns.
@@ -153,16 +156,14 @@ def inspect(inspection: Inspection, files: Sequence[tuple[str, bool]]) -> list[E
         return list(pool.map(lambda file: inspection.inspect(*file), files))
 
 
-def stage(draft: Draft, table: Table, found: Iterable[Existing]) -> int:
+def stage(draft: Draft, table: Table, storage: Storage, found: Iterable[Existing]) -> int:
     """Make files part of a table; returns how many rows they have."""
     files = [existing for existing in found if existing.written.record_count]
     source = draft.source(table)
-    known = {file.path for file in source.reader.files()} if source.is_stored else set[str]()
-    known |= {file.path for file in source.uncommitted.files}
-    for existing in files:
-        # All are looked at before anything is staged: a transaction may go on after a refusal.
-        if existing.written.path in known:
-            raise InvalidData(f"{existing.written.path} is part of the table already")
+    known = source.reader.files() if source.is_stored else []
+    known += [scanned.file for scanned in source.uncommitted.files]
+    # All are looked at before anything is staged: a transaction may go on after a refusal.
+    _refuse_known(storage, known, [existing.written for existing in files])
     staged = draft.staged(table)
     mappings: dict[object, MappingId] = {}
     for existing in files:
@@ -175,5 +176,45 @@ def stage(draft: Draft, table: Table, found: Iterable[Existing]) -> int:
                 staged.mappings[mappings[key]] = Mapping(mappings[key], existing.names)
             mapping_id = mappings[key]
         staged.add_file(existing.written, mapping_id=mapping_id)
-        staged.imported.add(existing.written.path)
+        written = existing.written
+        # Two who import one file under different names at the same time have its real name in common.
+        staged.imported |= {written.path, _real(storage, written) or written.path}
     return sum(existing.written.record_count for existing in files)
+
+
+def _refuse_known(storage: Storage, known: Iterable[DataFile], files: Sequence[WrittenFile]) -> None:
+    """Refuse files that the table has, and those that are given twice, under whatever names."""
+    paths = {file.path for file in known}
+    sizes = {file.file_size_bytes for file in files}
+    # A file that is the same has the same size: others need not be looked at.
+    alike = [file for file in known if file.file_size_bytes in sizes and not file.inlined]
+    places = {place: file.path for file in alike if (place := _place(storage, file)) is not None}
+    given: dict[tuple[int, int], str] = {}
+    for file in files:
+        place = _place(storage, file)
+        other = None if place is None else places.get(place)
+        if file.path in paths or other == file.path:
+            raise InvalidData(f"{file.path} is part of the table already")
+        if other is not None:
+            raise InvalidData(f"{file.path} is part of the table already: it is the same file as {other}")
+        if place is not None and given.setdefault(place, file.path) != file.path:
+            raise InvalidData(f"{file.path} is the same file as {given[place]}: name one of them")
+
+
+def _place(storage: Storage, file: DataFile | WrittenFile) -> tuple[int, int] | None:
+    """What tells a file on a disk from all others, whatever links lead to it."""
+    address = storage.address(file.path, file.path_is_relative)
+    if "://" in address:
+        return None
+    try:
+        found = Path(address).stat()
+    except OSError:
+        # Whoever reads the table will hear of it.
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _real(storage: Storage, file: WrittenFile) -> str | None:
+    """The path of a file on a disk without links, as others would store it."""
+    address = storage.address(file.path, file.path_is_relative)
+    return None if "://" in address else _placed(storage, str(Path(address).resolve()))[0]

@@ -219,7 +219,7 @@ class RowVerbs:
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
             inspection = Inspection(workbench.storage, table.columns, mapping, allow_missing, ignore_extra)
-            return stage(draft, table, inspect(inspection, files))
+            return stage(draft, table, workbench.storage, inspect(inspection, files))
 
         return self._scope.apply(change)[0]
 

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import forklake
 from forklake import FileMissing, ForklakeError, InvalidUrl, MissingDependency, StorageError
 from forklake.data import local
 from forklake.data.address import s3_options
@@ -744,3 +745,22 @@ def test_without_the_extension_the_error_tells_how_to_install_it(
         with pytest.raises(MissingDependency, match=re.escape("pip install 'forklake[s3]'")):
             attach_storage(connection, bucket)
     assert issubclass(MissingDependency, ForklakeError)
+
+
+def test_data_paths_in_the_folder_of_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with forklake.connect("sqlite:///~/lake.db", data_path="~/files", create=True) as lake:
+        assert lake.data_path == f"{tmp_path}/home/files/"
+        lake.create_catalog("c").create_table("t", "n BIGINT").append([{"n": at} for at in range(1000)])
+        fork = lake.fork("c", "f", data_path="~/forks/f")
+        fork.table("t").append([{"n": at} for at in range(1000)])
+    with forklake.connect(f"sqlite:///{tmp_path}/home/lake.db", data_path=Path("~/files")) as lake:
+        assert lake.catalog("f").table("t").count() == 2000
+        with pytest.raises(InvalidUrl, match="no folder of a user"):
+            lake.fork("c", "g", data_path="~nobody_is_called_so/f")
+        # A folder that is called so is meant if it does not begin with it.
+        lake.fork("c", "h", data_path="./~")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["files", "forks", "lake.db"]

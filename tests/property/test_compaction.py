@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 import forklake
+from tests.invariants import check_files
 
 STEPS = 14
 PROGRAMS = {"sqlite": 6, "duckdb": 1, "postgresql": 4}
@@ -179,5 +180,6 @@ def test_a_table_that_is_compacted_is_what_it_would_be_without(lake: forklake.La
         for _ in range(STEPS):
             pair.step()
         pair.compare()
+        check_files(lake, [catalog.name for catalog in pair.catalogs])
 
     programs()

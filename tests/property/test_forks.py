@@ -14,6 +14,7 @@ import pytest
 from hypothesis import note, settings
 
 import forklake
+from tests.invariants import check_files
 from tests.property.fork_checks import (
     Fingerprints,
     Marks,
@@ -305,6 +306,7 @@ class Run:
             if catalog.is_live:
                 self._check_info(catalog, listed[catalog.id])
             self._check(catalog)
+        check_files(self.looking, [catalog.name for catalog in self.catalogs if catalog.is_live])
         for catalog in self.catalogs:
             if catalog.is_live:
                 self.doing.drop_catalog(catalog.name)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import forklake
 from forklake.errors import MergeConflict
+from tests.invariants import check_files
 from tests.property.merge_checks import Rows, check_feed, merged, rows_of
 
 STEPS = 25
@@ -300,5 +301,6 @@ def test_a_merge_brings_exactly_what_the_other_side_has_not_seen(lake: forklake.
         run = Run(lake, Random(seed))
         for _ in range(STEPS):
             run.step()
+        check_files(lake, run.known)
 
     programs()

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import forklake
 from forklake.errors import CommitConflict, InvalidData, InvalidPredicate, InvalidSchemaChange
 from forklake.model.types import Scalar, to_sql
+from tests.invariants import check_files
 from tests.property.table_model import Columns, Condition, Oracle, Refused, Table, from_arrow, to_arrow
 from tests.property.table_programs import DDL, DML, LAYOUT, Look, Op, Program, Step, programs, reshaped
 from tests.property.table_values import COMMON, FLOATS, NANOSECONDS, ORDERED, identity, names_in, types
@@ -44,6 +45,9 @@ class Lakes:
 
     def catalog(self, handle: int, name: str) -> forklake.Catalog:
         return self._opened[handle].catalog(name)
+
+    def handle(self, number: int) -> forklake.Lake:
+        return self._opened[number]
 
     def create(self) -> str:
         return self._opened[0].create_catalog(f"c{uuid4().hex}").name
@@ -262,6 +266,7 @@ class Run:
         for start, end in pairwise(snapshots):
             self._check_changes(start, end)
         self._check_feed(snapshots[0], snapshots[-1])
+        check_files(self.lakes.handle(1), [self.catalog(1).name])
 
     def _feed(self, start: int, end: int) -> list[tuple[str, int, int, tuple[Any, ...]]]:
         """Kind, snapshot, row id and values of every change."""

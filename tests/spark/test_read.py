@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 import forklake
 from forklake.errors import ColumnNotFound, FileMissing, InvalidArgument, InvalidPredicate, TableNotFound
 from forklake.spark import SparkCatalog, holes
+from tests.old_files import make_deletes_old
 from tests.spark.compare import same_rows
 
 
@@ -313,6 +316,28 @@ def test_many_delete_files_are_read_by_spark(
     table.set_option("data_inlining_row_limit", 100)
     table.delete("id = 50")
     assert same_rows(on_spark, table) == 269
+
+
+@pytest.mark.parametrize("few", [1, 1024], ids=["by spark", "here"])
+def test_delete_files_of_earlier_versions_are_read(
+    on_spark: SparkCatalog,
+    catalog: forklake.Catalog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    few: int,
+) -> None:
+    monkeypatch.setattr("forklake.spark.holes._FEW_DELETE_FILES", few)
+    table = catalog.create_table("t", "id BIGINT, other VARCHAR")
+    table.set_option("data_inlining_row_limit", 4)
+    for at in range(3):
+        table.append(numbers(100, at * 100))
+        table.delete(f"id IN ({at * 100 + 1}, {at * 100 + 2})")
+    table.delete("id % 10 = 3")
+    table.delete("id = 50")
+    with closing(sqlite3.connect(tmp_path / "lake.db")) as connection:
+        make_deletes_old(lambda sql: list(connection.execute(sql)), tmp_path / "files")
+        connection.commit()
+    assert same_rows(on_spark, table) == 300 - 6 - 30 - 1
 
 
 def test_partitioned_and_odd_paths_are_found(on_spark: SparkCatalog, catalog: forklake.Catalog) -> None:

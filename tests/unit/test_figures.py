@@ -40,3 +40,13 @@ def test_nan_is_out_of_the_question_only_if_every_file_says_so() -> None:
     assert after(stats("b", "d", nan=None), stats("c", "c", nan=False)).contains_nan is None
     assert after(stats("b", "d", nan=None), stats("c", "c", nan=True), stats("c", "c")).contains_nan is True
     assert after(stats(None, None, nulls=10), stats("c", "c", nan=False)).contains_nan is False
+
+
+def test_a_value_whose_key_was_cut_is_no_bound_beside_another_of_that_key() -> None:
+    cut = "70" * 32
+    one, other = (
+        ColumnStats(COLUMN, 1, 0, f"{text}a", f"{text}z", cut, f"{cut}~") for text in ("p" * 40, "p" * 50)
+    )
+    assert after(one, one) == after(one)
+    assert (after(one, other).min_value, after(one, other).max_value) == (None, None)
+    assert (after(one, other).min_key, after(one, other).max_key) == (cut, f"{cut}~")

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from forklake.commit.draft import Draft
 from forklake.commit.staged import NOT_YET, StagedRows
-from forklake.data.deletes import positions_of
+from forklake.data.deletes import lost_positions, positions_of, without
 from forklake.data.storage import Storage
 from forklake.errors import InvalidManifest
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Table
-from forklake.model.files import DeleteFile, WrittenDeletes
+from forklake.model.files import DeleteFile, WrittenDeletes, is_disjoint
 from forklake.model.ids import ROW_ID_COLUMN, CatalogId, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.kernels import pc
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
@@ -203,22 +203,22 @@ class _Staging:
         before = place.file.deletes
         known = 0 if place.deleted is None else len(place.deleted)
         seen = (None if before is None else before.id, known)
-        if (part.replaces, part.known) != seen:
+        if (part.replaces, part.known) != seen or not is_disjoint(part.path):
             self._merge([part], place)
             return
-        total = known + (0 if before is None else before.delete_count)
-        if not total < part.delete_count <= place.file.record_count:
+        named = 0 if before is None else before.own_count
+        if not named < part.delete_count <= place.file.record_count - known:
             raise InvalidManifest(
                 f"{part.path} names {part.delete_count} rows of a file that has {place.file.record_count} "
-                f"and had lost {total}"
+                f"and had lost {named} through its delete file and {known} inline"
             )
         about = (part.path, part.delete_count, part.file_size_bytes, part.footer_size)
         self.staged.adopt_deletes(place, WrittenDeletes(place.file.id, *about))
-        self.gone += part.delete_count - total
+        self.gone += part.delete_count - named
 
     def _merge(self, parts: Sequence[DeleteFilePart | PositionsPart], place: Place) -> None:
         """Rows that several parts take from one file, or whoever did not look at what it had lost."""
-        before = self._lost_before(place)
+        before = lost_positions(self.storage, place.file.deletes, place.deleted)
         found: list[Positions] = []
         for part in parts:
             if isinstance(part, PositionsPart):
@@ -228,7 +228,7 @@ class _Staging:
                 found.append(listed)
             else:
                 named = self._read(part)
-                found.append(named.filter(pc.invert(pc.is_in(named, value_set=before))))
+                found.append(without(named, before))
         positions = pc.unique(pa.concat_arrays(found)).sort()
         if (
             len(positions)
@@ -237,14 +237,6 @@ class _Staging:
             raise self._gone(place)
         if len(positions):
             self.gone += self.staged.delete({place.file.id: (place, positions)})
-
-    def _lost_before(self, place: Place) -> Positions:
-        known = [pa.array([], pa.int64())]
-        if place.deleted is not None:
-            known.append(place.deleted)
-        if place.file.deletes is not None:
-            known.append(positions_of(self.storage, place.file.deletes))
-        return pa.concat_arrays(known)
 
     def _read(self, part: DeleteFilePart) -> Positions:
         file = DeleteFile(

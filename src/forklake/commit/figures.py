@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass, field, replace
 from forklake.commit.settle import TableWrites
 from forklake.model.files import ColumnStats
 from forklake.model.ids import CatalogId, ColumnId, SnapshotId, TableId
+from forklake.model.keys import is_cut
 from forklake.model.snapshots import Head
 from forklake.store.backend import Row, Session
 
@@ -56,6 +57,15 @@ class Bounds:
             known = replace(known, min_key=stats.min_key, min_value=stats.min_value)
         if stats.max_key is not None and (known.max_key is None or stats.max_key > known.max_key):
             known = replace(known, max_key=stats.max_key, max_value=stats.max_value)
+        return known._without_doubts(stats)
+
+    def _without_doubts(self, stats: ColumnStats) -> Bounds:
+        """Without a value of which the key has only the beginning, if another begins alike."""
+        known = self
+        if stats.min_key == self.min_key and stats.min_value != self.min_value and is_cut(self.min_key):
+            known = replace(known, min_value=None)
+        if stats.max_key == self.max_key and stats.max_value != self.max_value and is_cut(self.max_key):
+            known = replace(known, max_value=None)
         return known
 
     def _may_be_nan(self, stats: ColumnStats) -> bool | None:

@@ -15,7 +15,7 @@ from forklake.data.storage import Storage
 from forklake.data.writer import WriteOptions, write_files
 from forklake.errors import InvalidArgument
 from forklake.model.entities import Table
-from forklake.model.files import WrittenFile
+from forklake.model.files import WrittenFile, delete_file_name
 from forklake.model.layout import Partitioning, SortKey
 from forklake.model.names import is_absolute, own_folder
 from forklake.model.options import Options
@@ -63,9 +63,9 @@ class TableOutput:
         self.written.extend(file.path for file in files)
         return files
 
-    def new_path(self, prefix: str) -> str:
-        """The path of one more file."""
-        path = f"{self.folder}{prefix}{self.uuid}-{next(self.numbers)}.parquet"
+    def new_delete_path(self) -> str:
+        """The path of one more delete file."""
+        path = self.folder + delete_file_name(f"{self.uuid}-{next(self.numbers)}")
         self.written.append(path)
         return path
 
@@ -123,7 +123,7 @@ def settle_rows(draft: Draft, storage: Storage, lake: Options) -> tuple[TableWri
                 storage=storage,
                 limit=output.options.data_inlining_row_limit,
                 write=output.write,
-                new_path=output.new_path,
+                new_delete_path=output.new_delete_path,
                 is_inherited=inherited and not draft.has_figures(table),
             )
         )

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from forklake.commit.staged import AddedFile, StagedRows
 from forklake.data.conform import conform
-from forklake.data.deletes import positions_of
+from forklake.data.deletes import next_positions
 from forklake.data.inlined import encode
 from forklake.data.storage import Storage
 from forklake.data.summary import summarise, summary_of_default
 from forklake.data.writer import write_deletes
-from forklake.model.entities import Origin, Table
+from forklake.model.entities import Column, Origin, Table
 from forklake.model.files import ColumnStats, DataFile, DeleteFile, WrittenDeletes, WrittenFile
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.mapping import Mapping as NameMapping
@@ -78,6 +78,8 @@ class TableWrites:
     looked: bool = False
     """Whether it matters that nobody else adds rows."""
     adopted: AdoptedFiles = AdoptedFiles()
+    columns: tuple[Column, ...] = ()
+    """Those of the table: rows that are older than one of them have its initial default."""
 
     @property
     def paths(self) -> list[str]:
@@ -105,10 +107,10 @@ def settle(
     storage: Storage,
     limit: int,
     write: Write,
-    new_path: Callable[[str], str],
+    new_delete_path: Callable[[], str],
     is_inherited: bool,
 ) -> TableWrites:
-    """Decide what stays inline and write the rest. `new_path` names a file of the table that begins so."""
+    """Decide what stays inline and write the rest."""
     inlined = _inlined(table, staged, limit, write)
     ended: dict[RowKey, Origin] = {}
     for file in staged.retired.values():
@@ -120,11 +122,11 @@ def settle(
         if _stays_inline(place, positions, limit):
             inline.append((file, positions))
             continue
-        all_positions = _all_positions(storage, place, positions)
+        named = next_positions(storage, place.file.deletes, place.deleted, positions)
         address = storage.address(place.file.path, place.file.path_is_relative)
-        path = new_path("delete-")
-        size, footer = write_deletes(storage, path, address, all_positions, relative=not is_absolute(path))
-        deletes.append(WrittenDeletes(file, path, len(all_positions), size, footer))
+        path = new_delete_path()
+        size, footer = write_deletes(storage, path, address, named, relative=not is_absolute(path))
+        deletes.append(WrittenDeletes(file, path, len(named), size, footer))
         if place.file.deletes is not None:
             ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
     for file, written in staged.delete_files.items():
@@ -148,6 +150,7 @@ def settle(
         is_inherited,
         frozenset(staged.imported),
         staged.looked,
+        columns=table.columns,
     )
 
 
@@ -185,16 +188,9 @@ def _stays_inline(place: ScanFile | ScanRows, positions: Positions, limit: int) 
     if place.file.inlined:
         return True
     known = 0 if place.deleted is None else len(place.deleted)
-    return known + len(positions) <= limit
-
-
-def _all_positions(storage: Storage, place: ScanFile | ScanRows, positions: Positions) -> Positions:
-    parts = [positions]
-    if place.deleted is not None:
-        parts.append(place.deleted)
-    if place.file.deletes is not None:
-        parts.append(positions_of(storage, place.file.deletes))
-    return pa.concat_arrays(parts).sort() if len(parts) > 1 else positions
+    # Else every small delete would write a delete file again, once a file has lost as many rows inline.
+    before = 0 if place.file.deletes is None else place.file.deletes.inlined_before
+    return known - before + len(positions) <= limit
 
 
 def ends_of(file: DataFile) -> dict[RowKey, Origin]:

@@ -60,7 +60,7 @@ class StagedRows:
     deleted: dict[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
     """By file of the base, or that was added here."""
     delete_files: dict[DataFileId, WrittenDeletes] = field(default_factory=dict[DataFileId, WrittenDeletes])
-    """By file of the base: those that were written elsewhere, and name all rows that are gone."""
+    """By file of the base: those that were written elsewhere, and name all that is gone and not inlined."""
     touched: dict[DataFileId, ScanFile | ScanRows] = field(
         default_factory=dict[DataFileId, "ScanFile | ScanRows"]
     )
@@ -130,7 +130,8 @@ class StagedRows:
 
     def adopt_deletes(self, place: ScanFile, written: WrittenDeletes) -> None:
         """Let a delete file take effect that somebody else has written for a file of the base."""
-        kept = place.file.record_count - written.delete_count
+        inlined = 0 if place.deleted is None else len(place.deleted)
+        kept = place.file.record_count - inlined - written.delete_count
         self.removed += place.live_rows - kept
         if kept:
             self.delete_files[place.file.id] = written

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from forklake.commit.figures import Figures, KnownFigures, read_figures, widened, write_figures
 from forklake.commit.settle import InlinedRows, TableWrites
 from forklake.commit.staged import AddedFile
+from forklake.data.summary import summary_of_default
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
 from forklake.model.files import ColumnStats
 from forklake.model.ids import SnapshotId, TableId
@@ -154,13 +155,26 @@ class _TableRows:
         self._sets.add(table, ("catalog_id", "table_id", *row), [values])
 
     def _widen(self, stats: Iterable[ColumnStats]) -> None:
+        if self.before.is_stored:
+            stats = list(stats)
+            self._bounds |= widened(self._bounds, self._of_older_rows({entry.column_id for entry in stats}))
         self._bounds |= widened(self._bounds, stats)
+
+    def _of_older_rows(self, columns: Collection[int]) -> list[ColumnStats]:
+        """What rows have in columns that were added after them, and of which nothing is known yet."""
+        missing = {column for column in columns if column not in self._bounds}
+        if not missing:
+            return []
+        walked = (field for column in self._writes.columns for field in column.walk())
+        return [summary_of_default(field, 1) for field in walked if field.id in missing]
 
     def _add_mappings(self) -> None:
         for mapping in self._writes.mappings:
             number = self._given[mapping.id] = next(self._free)
             about = {"mapping_id": number, "type": mapping.kind, "begin_snapshot": self._head.snapshot_id}
             self._add("ducklake_column_mapping", about)
+            # DuckLake numbers the entries of a mapping, and names the parent of one by its number.
+            places = {name.column_id: place for place, name in enumerate(mapping.names)}
             self._sets.add(
                 "ducklake_name_mapping",
                 _NAMES,
@@ -171,7 +185,7 @@ class _TableRows:
                         place,
                         name.source_name,
                         name.column_id,
-                        name.parent,
+                        None if name.parent is None else places[name.parent],
                         name.is_partition,
                     )
                     for place, name in enumerate(mapping.names)

@@ -13,7 +13,7 @@ from forklake.model.entities import Table
 from forklake.model.files import DataFile
 from forklake.model.ids import DataFileId
 from forklake.model.options import Options
-from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows, Source, deleted_positions
+from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows, Source, with_deletes
 
 
 def target_of(draft: Draft, table: Table, lake: Options) -> Target:
@@ -36,9 +36,9 @@ def inputs_of(source: Source, target: Target) -> list[Input]:
     if not source.is_stored:
         return []
     reader, gone = source.reader, source.uncommitted.retired
-    files = reader.with_deletes([file for file in reader.files() if file.id not in gone])
+    committed = [file for file in reader.files() if file.id not in gone]
     inlined = {file.id: (file, text) for file, text in reader.inlined_files() if file.id not in gone}
-    deleted = deleted_positions(source, [*files, *(file for file, _ in inlined.values())])
+    files, deleted = with_deletes(source, committed, [file for file, _ in inlined.values()])
     parted = [file for file in files if file.partition_id is not None]
     values = reader.partition_values(parted) if parted else {}
     lows = _lows(source, files, target)

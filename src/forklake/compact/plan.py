@@ -47,7 +47,7 @@ class Input:
     @property
     def deleted_rows(self) -> int:
         """How many rows are gone."""
-        named = 0 if self.file.deletes is None else self.file.deletes.delete_count
+        named = 0 if self.file.deletes is None else self.file.deletes.own_count
         return named + len(self.deleted)
 
     @property

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
 from forklake.errors import InvalidUrl
+from forklake.model.names import in_user_folder
 
 S3 = "s3://"
 _EXAMPLES = "a folder such as /data/lake, or s3://bucket/prefix"
@@ -75,7 +76,7 @@ def split_data_path(text: str) -> tuple[str, Mapping[str, str]]:
         if found:
             # Never show the address itself: it may hold a password.
             raise InvalidUrl(f"data files cannot be kept on {scheme}://; use {_EXAMPLES}")
-        given = Path(text)
+        given = Path(in_user_folder(text))
         # Engines differ in where a path leads that goes up again; without that there is only one answer.
         folder = "/" + str(given.resolve() if ".." in given.parts else given.absolute()).lstrip("/")
         return (folder if folder.endswith("/") else folder + "/"), MappingProxyType({})

@@ -1,4 +1,8 @@
-"""Delete files: the positions of rows that a data file has lost."""
+"""Delete files: the positions of rows that a data file has lost.
+
+A position is deleted once: a delete file names none that was deleted inline. Readers that do not remove
+duplicates, such as the DuckLake extension, would otherwise bring rows back.
+"""
 
 from __future__ import annotations
 
@@ -49,3 +53,11 @@ def without(positions: pa.Array, gone: pa.Array | None) -> pa.Array:
     if gone is None or not len(gone):
         return positions
     return positions.filter(pc.invert(pc.is_in(positions, value_set=gone)))
+
+
+def next_positions(
+    storage: Storage, file: DeleteFile | None, inlined: pa.Array | None, fresh: pa.Array
+) -> pa.Array:
+    """What the next delete file of a data file names: what the last one did, and `fresh`; none inlined."""
+    named = united([fresh, positions_of(storage, file)]) if file is not None else fresh
+    return without(named, inlined)

@@ -115,8 +115,12 @@ class _Match:
         written = WrittenFile(path, self.metadata.num_rows, size, footer, stats, relative)
         if row_id is not None:
             carried = footer_stats(self.metadata, (ROW_ID,), leaves={ROW_ID.id: places[row_id]})
-            has_row_ids = carried[0].null_count == 0
-            written = replace(written, stats=(*stats, *carried), has_row_ids=has_row_ids)
+            if carried[0].null_count != 0:
+                raise InvalidData(
+                    f"{self.address} has a column of row ids, and may have rows without one: write rows that "
+                    "are new into files of their own, without that column"
+                )
+            written = replace(written, stats=(*stats, *carried), has_row_ids=True)
         return Existing(written, () if is_plain else tuple(self.names), self._signature())
 
     def _is_plain(self) -> bool:

@@ -8,7 +8,7 @@ SPARK_FOLDER = "spark-"
 """What Spark writes is in a folder of its own that begins like this, under names that Spark gives."""
 
 _OURS = re.compile(
-    r"(?:.*/)?(?:(?:delete-)?[0-9a-f-]{32,36}(?:-\w+)*-\d+"
+    r"(?:.*/)?(?:(?:delete-)?[0-9a-f-]{32,36}(?:-\w+)*-\d+(?:-deletes)?"
     rf"|{SPARK_FOLDER}[0-9a-f]{{12,32}}/(?:\w+=[^/]*/)*part-\d+-[0-9a-f-]{{36}}[^/]*)\.parquet"
 )
 

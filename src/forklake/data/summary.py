@@ -12,7 +12,7 @@ from forklake.data.defaults import initial_of
 from forklake.model.entities import Column
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
-from forklake.model.keys import has_key, has_nan, max_key, min_key
+from forklake.model.keys import HIGHEST, LOWEST, has_key, has_nan, key_of, max_key, min_key
 from forklake.model.texts import as_value, kept_text, stored
 from forklake.model.types import DataType, Scalar
 
@@ -36,20 +36,21 @@ def summary(column: ColumnId, type: DataType, values: pa.ChunkedArray | pa.Array
     if count == nulls:
         return ColumnStats(column, count, nulls)
     if not has_key(type) or type == Scalar("time_ns"):
-        return ColumnStats(column, count, nulls, min_key="", max_key="~~")
+        return ColumnStats(column, count, nulls, min_key=LOWEST, max_key=HIGHEST)
     found = [stored(value, type) for value in _plain(values).to_pylist() if value is not None]
     nan = any(value != value for value in found) if has_nan(type) else None
     values_of = [as_value(value, type) or value for value in found]
-    keyed = [(min_key(one, type) or "", max_key(one, type) or "~~", at) for at, one in enumerate(values_of)]
-    lowest, highest = min(keyed), max(keyed, key=lambda entry: entry[1])
+    # By whole keys: bounds keep only the beginning of a long one.
+    keyed = [(key_of(one, type) or "", at) for at, one in enumerate(values_of)]
+    lowest, highest = min(keyed)[1], max(keyed)[1]
     return ColumnStats(
         column,
         count,
         nulls,
-        kept_text(found[lowest[2]], type),
-        kept_text(found[highest[2]], type),
-        lowest[0],
-        highest[1],
+        kept_text(found[lowest], type),
+        kept_text(found[highest], type),
+        min_key(values_of[lowest], type),
+        max_key(values_of[highest], type),
         nan,
     )
 

@@ -18,9 +18,13 @@ from forklake.errors import InvalidData
 from forklake.model.arrow import to_arrow
 from forklake.model.entities import Column
 from forklake.model.texts import stored
-from forklake.model.types import MAX_PRECISION, Decimal, Scalar
+from forklake.model.types import LARGEST, MAX_PRECISION, Decimal, Scalar
 
 _Convert = Callable[[object], object]
+
+_MOST_DIGITS = 400
+"""More than any type has: those of a double are the most."""
+_MOST_BITS = 4 * _MOST_DIGITS
 
 
 def array_of(values: Iterable[object], column: Column, first_row: int = 0) -> pa.Array:
@@ -140,6 +144,9 @@ def _wrong(value: object, wanted: str) -> TypeError:
 
 
 def _short(value: object) -> str:
+    # Python refuses to write very long numbers out, or takes its time for it.
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a number of {value.bit_length()} bits"
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:80] + "…"
 
@@ -166,19 +173,29 @@ def _number(value: object) -> int | float | Number | None:
             return None
 
 
-def _whole(value: object) -> int:
-    number = _number(value)
-    if number is None or number != int(number):
-        raise _wrong(value, "a whole number")
-    return int(number)
+def _is_long(number: float | Number) -> bool:
+    """Whether a number is far out of every range: to convert it may take for ever."""
+    match number:
+        case int():
+            return number.bit_length() > _MOST_BITS
+        case Number():
+            return number.is_finite() and number.adjusted() > _MOST_DIGITS
+        case _:
+            return False
 
 
-def _between(low: int, high: int) -> _Convert:
+def _between(low: int, high: int, wanted: str = "") -> _Convert:
+    wanted = wanted or f"between {low} and {high}"
+
     def converted(value: object) -> int:
-        number = _whole(value)
+        number = _number(value)
+        if number is not None and _is_long(number):
+            raise _wrong(value, wanted)
+        if number is None or number != int(number):
+            raise _wrong(value, "a whole number")
         if not low <= number <= high:
-            raise _wrong(value, f"between {low} and {high}")
-        return number
+            raise _wrong(value, wanted)
+        return int(number)
 
     return converted
 
@@ -188,6 +205,8 @@ def _exact(type: Decimal) -> _Convert:
         number = value if isinstance(value, Number) else _number(value)
         if not isinstance(number, Number | int):
             raise _wrong(value, "a Decimal or a whole number")
+        if _is_long(number):
+            raise _wrong(value, f"a number of at most {type.precision} digits")
         exact = Number(number)
         excess = excess_digits(exact, type)
         if excess is not None:
@@ -197,11 +216,11 @@ def _exact(type: Decimal) -> _Convert:
     return converted
 
 
-def _large(value: object) -> Number:
-    number = Number(_whole(value))
-    if number.adjusted() >= MAX_PRECISION:
-        raise _wrong(value, f"a number of at most {MAX_PRECISION} digits")
-    return number
+def _large(low: int) -> _Convert:
+    """Numbers of 128 bits, which files hold as decimals."""
+    sign = "" if low else " without a sign"
+    whole = _between(low, LARGEST, f"a number of at most {MAX_PRECISION} digits{sign}")
+    return lambda value: Number(whole(value))  # type: ignore[arg-type]
 
 
 def _real(value: object) -> float:
@@ -317,8 +336,8 @@ _LIMITS: dict[str, tuple[int, int]] = {
 }
 _SCALARS: dict[str, _Convert] = {
     "boolean": _boolean,
-    "int128": _large,
-    "uint128": _large,
+    "int128": _large(-LARGEST),
+    "uint128": _large(0),
     "float32": _single,
     "float64": _real,
     "date": _date,

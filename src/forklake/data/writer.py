@@ -90,6 +90,8 @@ def write_files(
     """Write all rows into new files below a folder; no rows, no file. If it fails, no file stays.
 
     Batches have the schema of the table, in its order, and may carry the ids of rows and snapshots behind it.
+    Rows without an id go into files of their own, without a column for it: others read a file that has the
+    column as one in which every row has an id.
     With a sort order, as many rows as `buffer_bytes` hold are sorted and become one file, so that every file
     is sorted from end to end: to have larger ones, sort before, or compact them later.
     """
@@ -121,10 +123,11 @@ class _Writing:
         sort: tuple[SortKey, ...],
         relative: bool,
     ) -> None:
-        self.has_row_ids = ROW_ID_NAME in given.names
+        self._has_ids = ROW_ID_NAME in given.names
         self.schema = arrow_schema(
-            columns, row_ids=self.has_row_ids, snapshot_ids=SNAPSHOT_ID_NAME in given.names
+            columns, row_ids=self._has_ids, snapshot_ids=SNAPSHOT_ID_NAME in given.names
         )
+        self.bare_schema = arrow_schema(columns)
         if not given.equals(self.schema, check_metadata=False):
             raise InvalidData("the batches do not have the schema of the table: bring them into it first")
         self.columns = columns
@@ -135,23 +138,33 @@ class _Writing:
         self.sort = [(find(columns, [key.name]), key) for key in sort]
         self.relative = relative
         self.done: list[WrittenFile] = []
-        self._partitions: dict[Values, _Partition] = {}
+        self._partitions: dict[tuple[bool, Values], _Partition] = {}
         self._waiting = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take a batch; whatever fills a row group is written."""
-        if not batch.num_rows:
-            return
-        if self.partitioning is None:
-            parts: Iterable[tuple[Values, pa.RecordBatch]] = [((), batch)]
+        for has_ids, rows in self._by_ids(batch):
+            if self.partitioning is None:
+                parts: Iterable[tuple[Values, pa.RecordBatch]] = [((), rows)]
+            else:
+                parts = split(rows, self.partitioning.fields, self.columns)
+            for values, part in parts:
+                partition = self._partitions.setdefault((has_ids, values), _Partition(self, values, has_ids))
+                self._waiting -= partition.waiting_bytes
+                partition.add(part)
+                self._waiting += partition.waiting_bytes
+                self._make_room()
+
+    def _by_ids(self, batch: pa.RecordBatch) -> Iterator[tuple[bool, pa.RecordBatch]]:
+        """Rows that carry an id, and those that the commit will number."""
+        width = len(self.columns)
+        if not self._has_ids or not batch.column(width).null_count:
+            parts = [(self._has_ids, batch)]
         else:
-            parts = split(batch, self.partitioning.fields, self.columns)
-        for values, part in parts:
-            partition = self._partitions.setdefault(values, _Partition(self, values))
-            self._waiting -= partition.waiting_bytes
-            partition.add(part)
-            self._waiting += partition.waiting_bytes
-            self._make_room()
+            has_id = batch.column(width).is_valid()
+            bare = batch.filter(pc.invert(has_id)).select(list(range(width)))
+            parts = [(True, batch.filter(has_id)), (False, bare)]
+        return ((has_ids, rows) for has_ids, rows in parts if rows.num_rows)
 
     def _make_room(self) -> None:
         while self._waiting > self.options.buffer_bytes:
@@ -178,19 +191,20 @@ class _Writing:
         with suppress(Exception):
             self.storage.delete([file.path for file in self.done], self.relative)
 
-    def new_file(self, values: Values) -> _File:
+    def new_file(self, values: Values, has_ids: bool) -> _File:
         """Open the next file of a partition."""
         inner = folder_of(values, self.partitioning.fields, self.columns) if self.partitioning else ""
         name = f"{self.options.commit_uuid}-{next(self.options.numbers)}.parquet"
-        return _File(self, f"{self.folder}{inner}{name}", values)
+        return _File(self, f"{self.folder}{inner}{name}", values, has_ids)
 
 
 class _Partition:
     """Rows of one partition that wait for their row group, and the file that it goes to."""
 
-    def __init__(self, writing: _Writing, values: Values) -> None:
+    def __init__(self, writing: _Writing, values: Values, has_ids: bool) -> None:
         self.writing = writing
         self.values = values
+        self.has_ids = has_ids
         self.file: _File | None = None
         self.waiting_bytes = 0
         self._waiting: list[pa.RecordBatch] = []
@@ -218,7 +232,8 @@ class _Partition:
         """Write what waits: a row group, or everything in order as a file of its own."""
         if not self._waiting:
             return
-        table = pa.Table.from_batches(self._waiting, self.writing.schema)
+        schema = self.writing.schema if self.has_ids else self.writing.bare_schema
+        table = pa.Table.from_batches(self._waiting, schema)
         self._waiting, self._rows, self.waiting_bytes = [], 0, 0
         if self.writing.sort:
             for group in _sorted(table, self.writing):
@@ -229,7 +244,7 @@ class _Partition:
 
     def _write(self, table: pa.Table) -> None:
         if self.file is None:
-            self.file = self.writing.new_file(self.values)
+            self.file = self.writing.new_file(self.values, self.has_ids)
         self.file.write(table)
         if self.file.size >= self.writing.options.target_file_size:
             self.close_file()
@@ -273,10 +288,11 @@ def _sorted(table: pa.Table, writing: _Writing) -> Iterator[pa.Table]:
 class _File:
     """A Parquet file that is being written."""
 
-    def __init__(self, writing: _Writing, path: str, values: Values) -> None:
+    def __init__(self, writing: _Writing, path: str, values: Values, has_ids: bool) -> None:
         self.path = path
         self._writing = writing
         self._values = values
+        self._has_ids = has_ids
         self._rows = 0
         self._nan = dict.fromkeys(_float_ids(writing.columns), False)
         self._nulls = {column.id: 0 for column in writing.columns}
@@ -301,7 +317,7 @@ class _File:
         try:
             if self._parquet is None:
                 self._parquet = parquet_writer(
-                    self._sink, self._writing.schema, self._writing.options, self._footer, encodings(table)
+                    self._sink, table.schema, self._writing.options, self._footer, encodings(table)
                 )
             self._parquet.write_table(table, row_group_size=table.num_rows)
         except BaseException as problem:
@@ -323,7 +339,7 @@ class _File:
     def _described(self) -> WrittenFile:
         (metadata,) = self._footer
         writing = self._writing
-        columns = (*writing.columns, ROW_ID) if writing.has_row_ids else writing.columns
+        columns = (*writing.columns, ROW_ID) if self._has_ids else writing.columns
         stats = footer_stats(metadata, columns, seen=Seen(self._nan, self._nulls))
         return WrittenFile(
             self.path,
@@ -334,8 +350,8 @@ class _File:
             writing.relative,
             writing.partitioning and writing.partitioning.id,
             self._values,
-            # Rows without an id of their own are numbered by the commit.
-            writing.has_row_ids and stats[-1].null_count == 0,
+            # Other rows are numbered by the commit.
+            self._has_ids,
         )
 
     def abandon(self) -> None:

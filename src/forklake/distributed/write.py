@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from forklake.data.deletes import positions_of
+from forklake.data.deletes import next_positions
 from forklake.data.intake import ArrowStream, Rows, rows_of
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.data.writer import WriteOptions, write_deletes, write_files
@@ -15,6 +15,7 @@ from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.engine.local import Engine
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.distributed import BaseFile, DistributedSnapshot
+from forklake.model.files import delete_file_name
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.kernels import pc
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
@@ -213,29 +214,27 @@ def _grouped(table: pa.Table) -> dict[int, pa.Array]:
 def _write_deletes(
     work: Work, gone: Mapping[DataFileId, pa.Array], files: Mapping[int, BaseFile], written: list[str]
 ) -> Iterator[Entry]:
-    """Few rows are listed, many become a delete file that names all that the data file has lost."""
+    """Few rows are listed, many become a delete file that names all that is gone and not inlined."""
     limit = work.table.options.data_inlining_row_limit
     for number, positions in gone.items():
         base = files.get(number)
-        if base is None or base.file.inlined or len(base.deleted) + len(positions) <= limit:
+        if base is None or base.file.inlined or base.inlined_since + len(positions) <= limit:
             yield PositionsPart(work.table.id, number, tuple(positions.to_pylist()))
             continue
-        known = [pa.array(base.deleted, pa.int64())]
-        if base.file.deletes is not None:
-            known.append(positions_of(work.storage, base.file.deletes))
-        before = pa.concat_arrays(known)
-        every = pc.unique(pa.concat_arrays([positions, before])).sort()
-        if len(every) < len(positions) + len(before) or every[-1].as_py() >= base.file.record_count:
+        inlined = pa.array(base.deleted, pa.int64())
+        named = next_positions(work.storage, base.file.deletes, inlined, positions)
+        before = 0 if base.file.deletes is None else base.file.deletes.own_count
+        if len(named) < len(positions) + before or positions[-1].as_py() >= base.file.record_count:
             raise InvalidData(
                 f"{base.file.path} has no row at one of the positions that are to be deleted, or not any more"
             )
-        name = f"delete-{work.prefix}-{next(work.numbers)}.parquet"
+        name = delete_file_name(f"{work.prefix}-{next(work.numbers)}")
         path = f"{work.ds.folder(work.table)}{name}"
         address = work.storage.address(base.file.path, base.file.path_is_relative)
-        size, footer = write_deletes(work.storage, path, address, every, relative=work.relative)
+        size, footer = write_deletes(work.storage, path, address, named, relative=work.relative)
         written.append(path)
         yield DeleteFilePart(
-            work.table.id, number, path, len(every), size, footer, base.replaces, len(base.deleted)
+            work.table.id, number, path, len(named), size, footer, base.replaces, len(base.deleted)
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from forklake.data.defaults import initial_text
-from forklake.data.deletes import positions_of
+from forklake.data.deletes import lost_positions
 from forklake.data.hive import hive_values
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.data.storage import Storage
@@ -132,14 +132,7 @@ def _by_deletes(
         yield whole, None
     holed = [file for file in files if file.deleted is not None or file.file.deletes is not None]
     if holed:
-        yield holed, [_deleted(file, storage) for file in holed]
-
-
-def _deleted(file: ScanFile, storage: Storage) -> Positions:
-    parts = [] if file.deleted is None else [file.deleted]
-    if file.file.deletes is not None:
-        parts.append(positions_of(storage, file.file.deletes))
-    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts).sort()
+        yield holed, [lost_positions(storage, file.file.deletes, file.deleted) for file in holed]
 
 
 def _read(

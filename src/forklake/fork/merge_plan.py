@@ -23,6 +23,7 @@ from forklake.model.entities import Table
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId, DataFileId
 from forklake.model.options import Options
+from forklake.scan.gather import stats_of_inlined
 from forklake.scan.plan import Positions, ScanFile, ScanRows
 from forklake.store.backend import Database
 from forklake.store.files import FileReader
@@ -155,7 +156,7 @@ class MergeBuilder:
             if len(added.dropped):
                 # It comes even if no row of it is left, so that others can tell what was decided of them.
                 staged.deleted[added.state.file.id] = added.dropped
-                staged.touched[added.state.file.id] = _place(added.state)
+                staged.touched[added.state.file.id] = _place(added.state.without_repeats)
         if changes.resolved is not None:
             staged.add_rows(changes.resolved.rows)
         inherited = not table.path.startswith(self.draft.head.data_path)
@@ -168,16 +169,18 @@ class MergeBuilder:
             adopted=self._adopted(table, changes),
             looked=changes.looked,
             imported=changes.imported,
+            columns=table.columns,
         )
 
     def _adopted(self, table: Table, changes: RowChanges) -> AdoptedFiles:
         head = self.ours.head
         reader = FileReader(self._database, head.catalog_id, table.id, head.snapshot_id)
-        states = [added.state for added in changes.added]
+        states = [added.state.without_repeats for added in changes.added]
         wanted = [column.id for column in table.walk()]
         found = reader.stats([state.file for state in states], wanted) if states else {}
         files = {state.file.id for state in states}
         stats = tuple(entry for file in files for entry in found.get(file, {}).values())
+        stats += stats_of_inlined(reader, [state.file for state in states], table.columns)
         mappings = {state.file.mapping_id for state in states if state.file.mapping_id is not None}
         if mappings:
             theirs = self._theirs.head

@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from forklake.errors import ForklakeError, InvalidSchemaChange
 from forklake.model.intervals import read_interval
-from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, parse, to_sql
+from forklake.model.types import LARGEST, MAX_PRECISION, DataType, Decimal, Scalar, parse, to_sql
 
 _NOT_SCALAR: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Query, "a query"),
@@ -278,8 +278,10 @@ def _json(text: str) -> str:
 
 _STAMP = "2024-12-31 23:59:59"
 _CANONICAL: dict[str, Callable[[str], str]] = {
-    **{f"int{n}": partial(_integer, -(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64, 128)},
-    **{f"uint{n}": partial(_integer, 0, 2**n - 1) for n in (8, 16, 32, 64, 128)},
+    **{f"int{n}": partial(_integer, -(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)},
+    **{f"uint{n}": partial(_integer, 0, 2**n - 1) for n in (8, 16, 32, 64)},
+    "int128": partial(_integer, -LARGEST, LARGEST),
+    "uint128": partial(_integer, 0, LARGEST),
     "boolean": _boolean,
     "float32": partial(_float, "<f"),
     "float64": partial(_float, "<d"),

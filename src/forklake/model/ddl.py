@@ -19,6 +19,9 @@ from forklake.model.constants import check_expression, check_storable, literal
 from forklake.model.names import check_name
 from forklake.model.types import DataType, SqlReader
 
+_MOST_BITS = 1024
+"""More than any type has; Python refuses to write very long numbers out."""
+
 DefaultSource = str | float | Number | None
 """SQL text such as `"'new'"` or `"now()"`, or a number or truth value of Python."""
 
@@ -30,12 +33,14 @@ def default_text(value: object) -> str | None:
             return value
         case bool():
             return "true" if value else "false"
+        case int() if value.bit_length() > _MOST_BITS:
+            raise InvalidSchemaChange(f"no type holds a default of {value.bit_length()} bits")
         case int() | Number():
             return str(value)
         case float():
             return repr(value) if math.isfinite(value) else f"'{value}'"
         case Integral():
-            return str(int(value))
+            return default_text(int(value))
         case Real():
             return default_text(float(value))
         case _:

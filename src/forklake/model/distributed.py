@@ -162,6 +162,11 @@ class BaseFile:
         return self.file.id
 
     @property
+    def inlined_since(self) -> int:
+        """How many rows were deleted inline since its delete file was written."""
+        return len(self.deleted) - (0 if self.file.deletes is None else self.file.deletes.inlined_before)
+
+    @property
     def replaces(self) -> DeleteFileId | None:
         """The delete file that a new one takes the place of."""
         return None if self.file.deletes is None else self.file.deletes.id

@@ -52,7 +52,7 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDeletes:
-    """A delete file that stands in storage: all rows that a data file has lost when it takes effect."""
+    """A delete file that stands in storage: all rows that a data file has lost then, but for inlined ones."""
 
     data_file_id: DataFileId
     path: str
@@ -89,7 +89,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """The positions of all rows that a data file had lost by some snapshot, apart from inlined ones."""
+    """The positions of all rows that a data file had lost by some snapshot, apart from inlined ones.
+
+    Those of earlier versions name positions again that had been deleted inline before; their names tell.
+    """
 
     id: DeleteFileId
     source: CatalogId
@@ -98,8 +101,39 @@ class DeleteFile:
     path: str
     path_is_relative: bool
     delete_count: int
+    """How many positions it names."""
     file_size_bytes: int
     footer_size: int | None = None
+    inlined_before: int = 0
+    """How many rows of the data file had been deleted inline before it was written."""
+
+    def is_younger(self, inlined: SnapshotId) -> bool:
+        """Whether it came after an inlined delete; a merge brings it and what came after it at once."""
+        return inlined < self.begin
+
+    @property
+    def repeated(self) -> int:
+        """How many positions it names that are inlined too."""
+        return 0 if is_disjoint(self.path) else self.inlined_before
+
+    @property
+    def own_count(self) -> int:
+        """How many rows are gone because of it, and would be there but for it."""
+        return self.delete_count - self.repeated
+
+
+_DISJOINT = "-deletes.parquet"
+"""How the names of delete files end that name no inlined position. SQL statements know it too."""
+
+
+def delete_file_name(stem: str) -> str:
+    """What a new delete file is called."""
+    return f"delete-{stem}{_DISJOINT}"
+
+
+def is_disjoint(path: str) -> bool:
+    """Whether a delete file names no position that had been deleted inline before."""
+    return path.endswith(_DISJOINT)
 
 
 @dataclass(frozen=True, slots=True)

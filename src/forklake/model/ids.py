@@ -18,8 +18,9 @@ MappingId = NewType("MappingId", int)
 FOREVER = SnapshotId(2**63 - 1)
 """The bound of a catalog's view of itself: no snapshot reaches it."""
 
-# Columns that DuckLake puts into files beside those of the table, by their reserved field ids.
-FILE_PATH_COLUMN = ColumnId(2147483646)
-POSITION_COLUMN = ColumnId(2147483645)
+# Columns in files beside those of the table, by the field ids that Iceberg has reserved for them.
+# Delete files of earlier versions have 2147483646 and 2147483645 instead: their columns are found by name.
+FILE_PATH_COLUMN = ColumnId(2147483546)
+POSITION_COLUMN = ColumnId(2147483545)
 ROW_ID_COLUMN = ColumnId(2147483540)
 SNAPSHOT_ID_COLUMN = ColumnId(2147483539)

@@ -174,6 +174,11 @@ def max_key(value: Value, type: DataType) -> str | None:
     return key[: 2 * PREFIX_BYTES] + "~" if key and _is_long(value, type) else key
 
 
+def is_cut(key: str | None) -> bool:
+    """Whether a bound may be only the beginning of a value's key, which others share."""
+    return key is not None and len(key) >= 2 * PREFIX_BYTES
+
+
 def exact(value: Value, type: DataType) -> bool:
     """Whether bounds made of the value are its own key."""
     return min_key(value, type) == max_key(value, type)

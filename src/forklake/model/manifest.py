@@ -66,7 +66,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFilePart:
-    """A delete file that waits to take effect: all rows that a data file has lost by then."""
+    """A delete file that waits to take effect: all that is gone from a data file and not inlined."""
 
     table_id: TableId
     data_file_id: DataFileId
@@ -77,7 +77,7 @@ class DeleteFilePart:
     replaces: DeleteFileId | None = None
     """The delete file whose rows it names too."""
     known: int = 0
-    """How many rows it names that were deleted inline before."""
+    """How many rows had been deleted inline before; it names none of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ class MappedName:
     column_id: ColumnId
     source_name: str
     parent: ColumnId | None = None
-    """The column that it is nested in, by the id in the table."""
+    """The column that it is nested in, by the id in the table; not read back from the metadata."""
     is_partition: bool = False
     """Whether the value stands in the path of the file, as in `region=eu/`, and not inside it."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Self
 
-from forklake.errors import InvalidArgument, InvalidName
+from forklake.errors import InvalidArgument, InvalidName, InvalidUrl
 
 MAX_NAME_LENGTH = 255
 
@@ -116,3 +117,14 @@ def split_name(text: object, what: str) -> tuple[str, ...]:
         if position >= len(text):
             return tuple(parts)
         position += 1
+
+
+def in_user_folder(path: str) -> str:
+    """A local path with `~` or `~name` at its beginning replaced by the folder of that user."""
+    if not path.startswith("~"):
+        return path
+    expanded = os.path.expanduser(path)  # noqa: PTH111 - a Path would drop what makes ./~ another name
+    if expanded == path:
+        user = path.partition("/")[0]
+        raise InvalidUrl(f"there is no folder of a user {user}: write ./{user} for a folder of that name")
+    return expanded

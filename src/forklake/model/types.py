@@ -15,6 +15,8 @@ from forklake.errors import DuplicateColumn, InvalidName, UnknownType
 from forklake.model.names import check_name, quoted
 
 MAX_PRECISION = 38
+LARGEST = 10**MAX_PRECISION - 1
+"""What a HUGEINT or UHUGEINT may be: Arrow, Parquet and Spark hold it as a decimal of so many digits."""
 MAX_DEPTH = 64
 """How deep types may nest; Arrow's own interface stops here too."""
 

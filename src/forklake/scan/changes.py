@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from forklake.data.deletes import positions_of
+from forklake.data.deletes import positions_of, without
 from forklake.data.inlined import decode
 from forklake.data.storage import Storage
 from forklake.model.changes import Change, Verb, from_footprint
 from forklake.model.files import DataFile
 from forklake.model.ids import DataFileId, SnapshotId
-from forklake.model.kernels import pc
 from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows, Source
 from forklake.store.files import ChangedFiles, PastFile
 
@@ -123,9 +122,7 @@ def _events(
     known: Positions | None = None
     events: list[tuple[SnapshotId, Positions]] = []
     for snapshot, positions in sorted(steps, key=lambda step: step[0]):
-        fresh = (
-            positions if known is None else positions.filter(pc.invert(pc.is_in(positions, value_set=known)))
-        )
+        fresh = without(positions, known)
         known = fresh if known is None else _joined([known, fresh])
         if start < snapshot <= end and len(fresh):
             events.append((snapshot, fresh))

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from forklake.data.conform import conform
+from forklake.data.inlined import decode
 from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
+from forklake.data.summary import summarise
 from forklake.model.columns import Columns
+from forklake.model.files import ColumnStats, DataFile
 from forklake.model.kernels import pc
 from forklake.scan.plan import ScanRows
+from forklake.store.files import FileReader
 
 AMONG, WITHIN, BEGIN = "among", "within", "begin"
 """Which part a row comes from, where it is there, and when that part began."""
@@ -20,6 +24,18 @@ def gather(parts: Sequence[ScanRows], columns: Columns) -> pa.Table:
     """The rows: columns named by their ids (`c7`), ids and snapshots of rows, and where they come from."""
     # DuckDB has work to do for each chunk, and every small write is one.
     return pa.concat_tables([_together(alike, columns) for alike in _alike(parts)]).combine_chunks()
+
+
+def stats_of_inlined(
+    reader: FileReader, files: Sequence[DataFile], columns: Columns
+) -> tuple[ColumnStats, ...]:
+    """What is known of the columns in rows that live in the metadata database, where nobody keeps it."""
+    contents = reader.contents([file for file in files if file.inlined])
+    return tuple(
+        entry
+        for content in contents.values()
+        for entry in summarise(conform(decode(content), columns), columns)
+    )
 
 
 def _alike(parts: Sequence[ScanRows]) -> Iterator[list[tuple[int, ScanRows]]]:

@@ -35,7 +35,7 @@ class ScanFile:
 
     file: DataFile
     deleted: Positions | None = None
-    """Rows that are gone beside those that the delete file names."""
+    """Rows that were deleted inline, beside those that the delete file names."""
 
     @property
     def path(self) -> str:
@@ -45,7 +45,7 @@ class ScanFile:
     @property
     def live_rows(self) -> int:
         """How many rows are there."""
-        named = 0 if self.file.deletes is None else self.file.deletes.delete_count
+        named = 0 if self.file.deletes is None else self.file.deletes.own_count
         return self.file.record_count - named - (0 if self.deleted is None else len(self.deleted))
 
 
@@ -150,8 +150,7 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
     gone = uncommitted.retired
     files = [file for file in files if file.id not in gone]
     inlined = [(file, text) for file, text in inlined if file.id not in gone]
-    files = reader.with_deletes(files)
-    deleted = deleted_positions(source, [*files, *(file for file, _ in inlined)])
+    files, deleted = with_deletes(source, files, [file for file, _ in inlined])
     stored = [ScanFile(file, deleted.get(file.id)) for file in files]
     rows = [ScanRows(file, decode(text), deleted.get(file.id)) for file, text in inlined]
     mapped = any(file.mapping_id is not None for file in files)
@@ -169,13 +168,15 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
     )
 
 
-def deleted_positions(source: Source, files: Sequence[DataFile]) -> dict[DataFileId, Positions]:
-    """What files that have their delete files with them have lost beside what those name."""
-    found = source.reader.inlined_deletes(files)
-    deleted = {file: pa.array(positions, pa.int64()) for file, positions in found.items()}
-    for file, positions in source.uncommitted.deleted.items():
-        deleted[file] = pa.concat_arrays([deleted[file], positions]).sort() if file in deleted else positions
-    return deleted
+def with_deletes(
+    source: Source, files: Sequence[DataFile], inlined: Sequence[DataFile]
+) -> tuple[list[DataFile], dict[DataFileId, Positions]]:
+    """Files with their delete files, and what they and inlined ones have lost beside what those name."""
+    found, positions = source.reader.with_deletes(files, inlined)
+    deleted = {file: pa.array(listed, pa.int64()) for file, listed in positions.items()}
+    for file, listed in source.uncommitted.deleted.items():
+        deleted[file] = pa.concat_arrays([deleted[file], listed]).sort() if file in deleted else listed
+    return found, deleted
 
 
 def _candidates(source: Source, predicate: Predicate | None) -> list[DataFile]:

@@ -19,12 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from forklake.data.deletes import positions_of
+from forklake.data.deletes import lost_positions
 from forklake.data.storage import Storage
-from forklake.model.ids import POSITION_COLUMN
 from forklake.scan.plan import ScanFile
 from forklake.spark import paths
-from forklake.spark.types import FIELD_ID, lists_of
+from forklake.spark.types import lists_of
 
 PATH, INDEX, SIZE = "path", "index", "size"
 """What a frame may show of the place of each row."""
@@ -85,13 +84,10 @@ def _positions(storage: Storage, files: Sequence[ScanFile]) -> list[pa.Array]:
     """The positions that each file has lost."""
     with ThreadPoolExecutor(_THREADS, "forklake-deletes") as pool:
         read = pool.map(
-            lambda file: [] if file.file.deletes is None else [positions_of(storage, file.file.deletes)],
+            lambda file: lost_positions(storage, file.file.deletes, file.deleted),
             files,
         )
-        return [
-            pa.concat_arrays([*([] if file.deleted is None else [file.deleted]), *found])
-            for file, found in zip(files, read, strict=True)
-        ]
+        return list(read)
 
 
 # ---- A bit for each row ---
@@ -241,7 +237,8 @@ def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]
     """What the delete files of these name."""
     deletes = [(file, file.file.deletes) for file in files if file.file.deletes is not None]
     addresses = {storage.address(d.path, d.path_is_relative): f for f, d in deletes}
-    schema = T.StructType([T.StructField("pos", T.LongType(), True, {FIELD_ID: POSITION_COLUMN})])
+    # By name: earlier versions had another field id for it.
+    schema = T.StructType([T.StructField("pos", T.LongType(), True)])
     read = spark.read.options(**READ_OPTIONS).schema(schema).parquet(*map(paths.given, addresses))
     table = pa.table(
         {

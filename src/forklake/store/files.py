@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -112,24 +113,29 @@ class FileReader:
         """The files whose rows live in the database, each with its content."""
         return [(_file(row[:-1], inlined=True), row[-1]) for row in self._rows("inlined_files")]
 
-    def with_deletes(self, files: Sequence[DataFile]) -> list[DataFile]:
-        """The files, each with the delete file that applies to it."""
-        found = {row[0]: delete_file(row) for row in self._of("delete_files", files)}
-        return (
-            [replace(file, deletes=found[file.id]) if file.id in found else file for file in files]
-            if found
-            else list(files)
-        )
+    def with_deletes(
+        self, files: Sequence[DataFile], inlined: Sequence[DataFile] = ()
+    ) -> tuple[list[DataFile], dict[DataFileId, list[int]]]:
+        """The files, each with the delete file that applies to it; and positions that were deleted inline.
 
-    def inlined_deletes(self, files: Sequence[DataFile]) -> dict[DataFileId, list[int]]:
-        """The positions that were deleted inline from files that have their delete files with them."""
-        since = {file.id: 0 if file.deletes is None else file.deletes.begin for file in files}
-        deleted: dict[DataFileId, list[int]] = {}
-        for file, position, begin in self._of("inlined_deletes", files):
-            # A merge brings a delete file and what was deleted after it at once.
-            if file in since and begin >= since[file]:
-                deleted.setdefault(file, []).append(position)
-        return deleted
+        `inlined` are files without delete files, of which only the latter is asked.
+        """
+        deletes: dict[DataFileId, DeleteFile] = {
+            row[0]: delete_file(row) for row in self._of("delete_files", files)
+        }
+        wanted = {file.id for file in (*files, *inlined)}
+        positions: dict[DataFileId, list[int]] = {}
+        before: Counter[DataFileId] = Counter()
+        for file, position, begin in self._of("inlined_deletes", (*files, *inlined)):
+            if file in wanted:
+                positions.setdefault(file, []).append(position)
+                before[file] += file in deletes and deletes[file].is_younger(begin)
+        found = {file: replace(entry, inlined_before=before[file]) for file, entry in deletes.items()}
+        if not found:
+            return list(files), positions
+        return [
+            replace(file, deletes=found[file.id]) if file.id in found else file for file in files
+        ], positions
 
     def has_deletes(self) -> bool:
         """Whether any row of the table was deleted and is still in a file."""
@@ -237,9 +243,10 @@ class FileReader:
         names: dict[MappingId, list[MappedName]] = {}
         kinds: dict[MappingId, str] = {}
         rows = self.database.rows("mappings", catalog=self.catalog, table=self.table)
-        for mapping, kind, _, source, target, parent, is_partition in rows:
+        for mapping, kind, source, target, is_partition in rows:
             kinds[mapping] = kind
-            names.setdefault(mapping, []).append(MappedName(target, source, parent, bool(is_partition)))
+            # The table knows what is nested where; earlier versions stored another number for it.
+            names.setdefault(mapping, []).append(MappedName(target, source, None, bool(is_partition)))
         return {key: NameMapping(key, tuple(found), kinds[key]) for key, found in names.items()}
 
     def _of(self, statement: str, files: Sequence[DataFile]) -> list[Row]:

@@ -16,7 +16,7 @@ from forklake.errors import (
     StoreUnavailable,
     UnsupportedVersion,
 )
-from forklake.model.names import check_name
+from forklake.model.names import check_name, in_user_folder
 from forklake.store.backend import Database, UniqueViolation
 
 VERSION = "0.5-dev1"
@@ -80,7 +80,7 @@ def parse_url(url: str) -> Address:
         raise InvalidUrl(
             f"this does not name a file: write {kind}:///relative/path or {kind}:////absolute/path"
         )
-    return Address(kind, Path(name).absolute(), None, ours)
+    return Address(kind, Path(in_user_folder(name)).absolute(), None, ours)
 
 
 def file_url(kind: str, path: Path) -> str:

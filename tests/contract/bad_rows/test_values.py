@@ -11,7 +11,13 @@ import pyarrow as pa
 import pytest
 
 import forklake
-from forklake.errors import ColumnNotFound, DuplicateColumn, InvalidData, InvalidPredicate
+from forklake.errors import (
+    ColumnNotFound,
+    DuplicateColumn,
+    InvalidData,
+    InvalidPredicate,
+    InvalidSchemaChange,
+)
 
 # What is wrong with one row, the column that it concerns, and the Arrow type to hand it over with.
 WRONG: list[tuple[str, Any, pa.DataType | None]] = [
@@ -238,3 +244,53 @@ def test_a_number_that_is_too_large_is_named_with_the_limits(catalog: forklake.C
 
 def test_a_single_row_is_not_taken_for_columns(refuse) -> None:
     refuse(lambda t: t.append({"id": 1}), InvalidData, '"id"', "a single row into a list")
+
+
+# Numbers so far beyond every type that to convert them, or only to write them out, takes minutes.
+FAR_BEYOND = {
+    "1e1000000": Decimal("1e1000000"),
+    "-1e999999999": Decimal("-1e999999999"),
+    "a long integer": 10**1_000_000,
+    "a long decimal": Decimal(10) ** 399 * 10**20,
+}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("value", FAR_BEYOND.values(), ids=list(FAR_BEYOND))
+def test_a_number_that_is_far_too_large_is_refused_at_once(catalog: forklake.Catalog, value: Any) -> None:
+    types = (
+        "TINYINT",
+        "BIGINT",
+        "UBIGINT",
+        "HUGEINT",
+        "UHUGEINT",
+        "DECIMAL(10,2)",
+        "DECIMAL(38,0)",
+        "DOUBLE",
+    )
+    for type in types:
+        table = catalog.create_table(f"t {type}", f"id INT, n {type}")
+        with pytest.raises(InvalidData, match="row 1"):
+            table.append([{"id": 0}, {"id": 1, "n": value}])
+        assert table.count() == 0
+        with pytest.raises(InvalidSchemaChange):
+            table.add_column("d", type, default=value)
+        assert table.scan("n = 1e1000000").count() == table.scan(f"n > {'9' * 5000}").count() == 0
+
+
+@pytest.mark.parametrize("rows", [1, 300], ids=["inlined", "in a file"])
+def test_huge_integers_have_38_digits(catalog: forklake.Catalog, rows: int) -> None:
+    most = 10**38 - 1
+    table = catalog.create_table("t", "h HUGEINT, u UHUGEINT")
+    table.append([{"h": sign * most, "u": most} for sign in (1, -1)] * rows)
+    assert table.scan(f"h = {most} AND u = {most}").count() == table.scan(f"h = -{most}").count() == rows
+    for column, value in (("h", most + 1), ("h", -most - 1), ("u", most + 1), ("u", -1), ("u", 2**128 - 1)):
+        with pytest.raises(InvalidData, match="38 digits"):
+            table.append([{column: value}])
+        with pytest.raises(InvalidPredicate):
+            table.update({column: str(value)})
+        with pytest.raises(InvalidSchemaChange, match="must lie between"):
+            table.add_column("d", "HUGEINT" if column == "h" else "UHUGEINT", default=value)
+    assert table.scan(f"h > {2**127 - 1} OR u > {2**128 - 1}").count() == 0
+    assert table.add_column("d", "HUGEINT", default=most) is None
+    assert table.scan(f"d = {most}").count() == 2 * rows

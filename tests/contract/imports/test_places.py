@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import forklake
-from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError
+from forklake.errors import FileMissing, InvalidArgument, InvalidData, InvalidUrl, StorageError
 
 ODD = ("a*b", "a?b", "a[b]", "a b", "a=b", "a%20b", "%", "ä€", "'\"", "{x,y}", "#frag", "~", "a\\b", "$x;")
 
@@ -232,3 +232,52 @@ def test_a_question_mark_in_a_bucket_is_refused(bucket_lake, s3_server) -> None:
         pq.write_table(numbers(1), stream)
     with pytest.raises(InvalidData, match="without"):
         table.add_files(f"s3://{bucket}/a?b.parquet", mapping="by_name")
+
+
+def test_a_file_is_imported_once_whatever_links_lead_to_it(catalog, put, rows, refused, tmp_path) -> None:
+    table = catalog.create_table("t", "n BIGINT")
+    path = put("a.parquet", numbers(1))
+    (tmp_path / "folder").symlink_to(path.parent)
+    linked, twice, hard = (path.parent / name for name in ("link.parquet", "twice.parquet", "hard.parquet"))
+    linked.symlink_to(path)
+    twice.symlink_to(linked)
+    hard.hardlink_to(path)
+    names = (linked, twice, hard, tmp_path / "folder" / "a.parquet", f"{path.parent}//./a.parquet")
+    assert table.add_files(path, mapping="by_name") == 1
+    for name in names:
+        assert "already" in refused(table, name, mapping="by_name")
+    other = catalog.create_table("other", "n BIGINT")
+    assert "the same file" in refused(other, [linked, hard], mapping="by_name")
+    # A link is as good as the file, and files that are alike are two.
+    assert other.add_files([linked, put("b.parquet", numbers(1))], mapping="by_name") == 2
+    assert "already" in refused(other, path, mapping="by_name")
+    assert rows(other) == [{"n": 1}, {"n": 1}]
+    # A file of the table itself is one, too.
+    table.append(numbers(*range(1000)))
+    own = next(file.path for file in table.files() if not file.path.startswith("/"))
+    (tmp_path / "own.parquet").symlink_to(tmp_path / "files" / own)
+    assert "already" in refused(table, tmp_path / "own.parquet")
+
+
+def test_two_who_import_one_file_under_two_names_collide(catalog, put) -> None:
+    catalog.create_table("t", "n BIGINT")
+    path = put("a.parquet", numbers(1))
+    linked = path.with_name("link.parquet")
+    linked.symlink_to(path)
+    with pytest.raises(forklake.errors.CommitConflict), catalog.transaction() as tx:
+        tx.table("t").add_files(linked, mapping="by_name")
+        catalog.table("t").add_files(path, mapping="by_name")
+    assert catalog.table("t").count() == 1
+
+
+def test_the_folder_of_a_user_is_found(catalog, put, rows, refused, monkeypatch) -> None:
+    path = put("a.parquet", numbers(1))
+    put("b.parquet", numbers(2))
+    monkeypatch.setenv("HOME", str(path.parent))
+    table = catalog.create_table("t", "n BIGINT")
+    assert table.add_files("~/a.parquet", mapping="by_name") == 1
+    assert "already" in refused(table, path, mapping="by_name")
+    assert table.add_files("~/b*.parquet", mapping="by_name") == 1
+    assert "no folder of a user" in refused(
+        table, "~nobody_is_called_so/a.parquet", InvalidUrl, mapping="by_name"
+    )

@@ -10,6 +10,7 @@ import pytest
 import forklake
 from forklake.errors import InvalidPredicate
 from tests.contract.rows.shown import MANY, content, ids, many, numbered
+from tests.invariants import check_files
 
 FILES = (
     "SELECT data_file_id, record_count, end_snapshot IS NULL FROM ducklake_data_file ORDER BY data_file_id"
@@ -36,21 +37,28 @@ def test_deletes_stay_inline_up_to_the_limit_and_become_one_file_beyond(
     assert raw(INLINE) == [(file, at, first) for at in (1, 3, 5)] + [(file, 7, second)]
     table.delete("id = 9")
     third = catalog.snapshot
-    assert raw(DELETES) == [(file, 5, third, None)]
+    # What is inlined is not named again: clients of others do not remove duplicates.
+    assert raw(DELETES) == [(file, 1, third, None)]
     assert len(raw(INLINE)) == 4
-    # A few more stay inline beside the file, and then a new file replaces it and all that is older.
+    # A few more stay inline beside the file, and then a new file replaces it.
     table.delete("id IN (11, 13)")
     fourth = catalog.snapshot
-    assert raw(DELETES) == [(file, 5, third, None)]
+    assert raw(DELETES) == [(file, 1, third, None)]
     table.delete("id IN (15, 17, 19)")
     fifth = catalog.snapshot
-    assert raw(DELETES) == [(file, 5, third, fifth), (file, 10, fifth, None)]
+    assert raw(DELETES) == [(file, 1, third, fifth), (file, 4, fifth, None)]
+    assert [position for _, position, _ in raw(INLINE)] == [1, 3, 5, 7, 11, 13]
     gone = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]
     assert ids(table) == [at for at in range(MANY) if at not in gone]
     ((path,),) = raw("SELECT path FROM ducklake_delete_file WHERE end_snapshot IS NULL")
     stored = pq.read_table(f"{lake.data_path}{path}")
     assert stored.column_names == ["file_path", "pos"]
-    assert stored.column("pos").to_pylist() == gone
+    assert stored.column("pos").to_pylist() == [9, 15, 17, 19]
+    assert {field.name: field.metadata[b"PARQUET:field_id"] for field in stored.schema} == {
+        "file_path": b"2147483546",
+        "pos": b"2147483545",
+    }
+    assert check_files(lake) == 2
     for snapshot, count in ((first, 3), (second, 4), (third, 5), (fourth, 7), (fifth, 10)):
         assert ids(table, at=snapshot) == [at for at in range(MANY) if at not in gone[:count]]
         assert table.scan(at=snapshot).count() == MANY - count

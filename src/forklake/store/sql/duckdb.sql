@@ -463,7 +463,8 @@ CREATE TABLE ducklake_inlined_file (
     PRIMARY KEY (catalog_id, data_file_id)
 );
 
--- Small deletes: positions in a data file. A delete file of that data file replaces those that are older than itself.
+-- Small deletes: positions in a data file, beside those that its delete file names. Delete files of earlier versions,
+-- which do not end in -deletes.parquet, name positions again that were deleted here before.
 CREATE TABLE ducklake_inlined_delete (
     catalog_id BIGINT NOT NULL,
     data_file_id BIGINT NOT NULL,
@@ -750,7 +751,8 @@ SELECT t.catalog_id, t.catalog_id AS source_catalog_id, t.table_id,
               WHERE i.catalog_id = t.catalog_id AND i.table_id = t.table_id
                 AND NOT EXISTS (SELECT 1 FROM visible_delete_file n
                                  WHERE n.catalog_id = i.catalog_id AND n.data_file_id = i.data_file_id
-                                   AND n.begin_snapshot > i.begin_snapshot AND n.end_snapshot IS NULL)) AS BIGINT),
+                                   AND n.begin_snapshot > i.begin_snapshot AND n.end_snapshot IS NULL
+                                   AND n.path NOT LIKE '%-deletes.parquet')) AS BIGINT),
        COALESCE(c.next_row_id, (SELECT max(f.row_id_start + f.record_count)
                                   FROM visible_data_file f
                                  WHERE f.catalog_id = t.catalog_id AND f.table_id = t.table_id)),

@@ -187,7 +187,7 @@ SELECT data_file_id, delete_file_id, source_catalog_id, begin_snapshot, path, pa
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
 
 -- name: inlined_deletes
--- Every position that was deleted inline; a delete file replaces those that are older than itself.
+-- Every position that was deleted inline.
 SELECT data_file_id, position, begin_snapshot
   FROM visible_inlined_delete
  WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot <= $at
@@ -200,7 +200,8 @@ SELECT data_file_id, position, begin_snapshot
  ORDER BY data_file_id, position;
 
 -- name: totals
--- How many files, rows and bytes a table has, and how many rows were deleted through files and inline.
+-- How many files, rows and bytes a table has, and how many rows were deleted through files and inline. Delete files
+-- of earlier versions, which are named otherwise, name again what had been deleted inline before.
 SELECT f.files, f.records, f.bytes, d.deleted, i.deleted
   FROM (SELECT count(*) AS files, COALESCE(sum(record_count), 0) AS records, COALESCE(sum(file_size_bytes), 0) AS bytes
           FROM visible_data_file_unmasked
@@ -220,6 +221,7 @@ SELECT f.files, f.records, f.bytes, d.deleted, i.deleted
            AND NOT EXISTS (SELECT 1 FROM visible_delete_file n
                             WHERE n.catalog_id = $catalog AND n.table_id = $table AND n.data_file_id = i.data_file_id
                               AND n.begin_snapshot > i.begin_snapshot AND n.begin_snapshot <= $at
+                              AND n.path NOT LIKE '%-deletes.parquet'
                               AND (n.end_snapshot IS NULL OR $at < n.end_snapshot))) i;
 
 -- name: bounds
@@ -276,7 +278,7 @@ SELECT column_id, parent_column, column_name,
  ORDER BY column_id, min(begin_snapshot);
 
 -- name: mappings
-SELECT m.mapping_id, m.type, n.column_id, n.source_name, n.target_field_id, n.parent_column, n.is_partition
+SELECT m.mapping_id, m.type, n.source_name, n.target_field_id, n.is_partition
   FROM visible_column_mapping m
   JOIN visible_name_mapping n ON n.catalog_id = m.catalog_id AND n.mapping_id = m.mapping_id
  WHERE m.catalog_id = $catalog AND m.table_id = $table
