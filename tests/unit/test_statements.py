@@ -20,6 +20,7 @@ from sqlglot import exp
 
 import forklake
 from forklake.store.built import ADOPTED, COPIED, not_masked
+from forklake.store.duckdb import filled
 from forklake.store.statements import Dialect, parse, schema_script, statements
 from forklake.store.tables import TABLES
 
@@ -496,3 +497,17 @@ def test_writes_touch_one_catalog_and_only_tables_of_the_lake(dialect: Dialect) 
         assert "catalog" in parameters(text), name
         if not text.startswith("INSERT"):
             assert re.search(r"\bcatalog_id = \$catalog\b", text), name
+
+
+HOSTILE = ["it's", "$a", "'$b", "a\0b", "\0", "'\0'", "$a$b", "\\", "' || chr(0) || '", "--", "ids($a)"]
+
+
+def test_values_in_statements_of_duckdb_are_never_read_as_sql() -> None:
+    with duckdb.connect() as connection:
+        for one in HOSTILE:
+            for other in HOSTILE:
+                text = filled("SELECT $a, $b, $a = $b, $a || $b, CAST($b AS VARCHAR)", {"a": one, "b": other})
+                expected = (one, other, one == other, one + other, other)
+                assert connection.execute(text).fetchone() == expected
+    with pytest.raises(KeyError):
+        filled("SELECT $a", {})

@@ -32,6 +32,8 @@ ROW_ID, SNAPSHOT, PLACE, POSITION = (
     "forklake_position",
 )
 """Columns that a relation may have beside those of the table; no user's column begins like this in them."""
+PREFIX = "forklake"
+"""What the names of Arrow tables in a query begin with, unless it needs others."""
 _INDEX = pa.uint64()
 """What DuckDB numbers files with; another type would be compared as 128 bits."""
 _FEW_DELETES, _MANY_DELETES = 4_096, 250_000
@@ -58,7 +60,7 @@ class Wanted:
     begin: bool = False
     """Or the one at which its file begins, whatever rows carry."""
     place: bool = False
-    prefix: str = "forklake"
+    prefix: str = PREFIX
     """Arrow tables are named so, to tell those of several relations in one query apart."""
 
 

@@ -19,13 +19,9 @@ def to_relation(
 ) -> duckdb.DuckDBPyRelation:
     """The rows of a plan as a relation; what it needs is registered under names that nobody else uses."""
     engine.verify(plan)
-    found = query(engine, plan, selection)
-    unique = uuid4().hex
-    sql = found.sql
+    found = query(engine, plan, selection, prefix=f"forklake_{uuid4().hex}")
     with naming(plan.predicate), translated(engine.storage, plan):
         attach_storage(connection, engine.storage)
         for name, table in found.tables.items():
-            own = f"{name}_{unique}"
-            sql = sql.replace(f" {name} AS ", f" {own} AS ").replace(f"FROM {name}", f"FROM {own}")
-            connection.register(own, table)
-        return connection.sql(sql)
+            connection.register(name, table)
+        return connection.sql(found.sql)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from forklake.engine.condition import naming
 from forklake.engine.local import Engine
-from forklake.engine.relation import ROW_ID, SNAPSHOT, Relation, Wanted, relation
+from forklake.engine.relation import PREFIX, ROW_ID, SNAPSHOT, Relation, Wanted, relation
 from forklake.engine.text import shown, shown_as
 from forklake.model.arrow import to_arrow
 from forklake.model.columns import Columns
@@ -29,15 +29,19 @@ class Selection:
     limit: int | None = None
 
 
-def query(engine: Engine, plan: ScanPlan, selection: Selection) -> Relation:
-    """The query that shows the rows of a plan, with everything that it needs."""
+def query(engine: Engine, plan: ScanPlan, selection: Selection, *, prefix: str = PREFIX) -> Relation:
+    """The query that shows the rows of a plan, with everything that it needs.
+
+    Its Arrow tables have names that begin with `prefix`.
+    """
     needed = plan.predicate.columns if plan.predicate is not None else frozenset[str]()
     names = {column.name for column in selection.columns}
     columns = (
         *selection.columns,
         *(column for column in plan.table.columns if column.name in needed - names),
     )
-    source = relation(plan, engine.storage, Wanted(columns, selection.row_id, selection.snapshot))
+    wanted = Wanted(columns, selection.row_id, selection.snapshot, prefix=prefix)
+    source = relation(plan, engine.storage, wanted)
     selected = [
         f"{shown(quoted(column.name), column.data_type)} AS {quoted(column.name)}"
         for column in selection.columns

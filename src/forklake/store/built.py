@@ -38,7 +38,7 @@ COPIED = (
 def copy_rows(table: str) -> str:
     """An INSERT of what a catalog sees of its ancestors as rows of its own; parameter: $catalog."""
     columns = [column for column in TABLES[table] if column != "catalog_id"]
-    source = table.replace("ducklake_", "visible_")
+    source = _visible(table)
     return " ".join(
         (
             "INSERT INTO",
@@ -79,7 +79,7 @@ def adopt_rows(table: str) -> str:
     """
     columns = [column for column in TABLES[table] if column != "catalog_id"]
     values = [_ON_ADOPTION.get(column, f"v.{column}") for column in columns]
-    source = table.replace("ducklake_", "visible_")
+    source = _visible(table)
     return " ".join(
         (
             "INSERT INTO",
@@ -165,6 +165,11 @@ def end_set(table: str, keys: tuple[str, ...], values: Sequence[str], source: st
     same = " AND ".join(f"e.{key} = ended.{key}" for key in keys)
     update = ("UPDATE", table, "AS e SET end_snapshot = $end FROM (SELECT", arrays, source, ") AS ended")
     return " ".join((*update, "WHERE e.end_snapshot IS NULL AND e.catalog_id = $catalog AND", same))
+
+
+def _visible(table: str) -> str:
+    """The view that shows each catalog its own rows of a table and those that it inherits."""
+    return "visible_" + table.removeprefix("ducklake_")
 
 
 def _listed(parts: Sequence[str]) -> str:

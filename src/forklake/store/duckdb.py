@@ -178,8 +178,16 @@ _MANY = 4096
 
 
 def filled(text: str, params: Mapping[str, object]) -> str:
-    """A statement with its parameters in place."""
-    return _PARAMETER.sub(lambda name: literal(params[name[1]]), text)
+    """A statement with its parameters in place. It is put together once: no value is looked at for more."""
+    pieces = list(_pieces(text))
+    pieces[1::2] = [literal(params[name]) for name in pieces[1::2]]
+    return "".join(pieces)
+
+
+@cache
+def _pieces(text: str) -> Sequence[str]:
+    """A statement, split at its parameters: every second piece is the name of one."""
+    return _PARAMETER.split(text)
 
 
 def literal(value: object) -> str:
@@ -192,9 +200,9 @@ def literal(value: object) -> str:
         case int():
             return str(int(value))
         case str():
-            quoted_text = "'" + value.replace("'", "''") + "'"
+            written = ["'" + piece.replace("'", "''") + "'" for piece in value.split("\0")]
             # DuckDB's parser ends at a NUL.
-            return quoted_text.replace("\0", "' || chr(0) || '")
+            return written[0] if len(written) == 1 else f"({' || chr(0) || '.join(written)})"
         case datetime():
             return f"TIMESTAMPTZ '{value.isoformat()}'"
         case _:

@@ -32,8 +32,8 @@ _SETS: dict[Dialect, str] = {
 _IN_TEXTS = re.compile(r"\bIN texts\((\$\w+)\)")
 _TEXT_SETS: dict[Dialect, str] = {
     "sqlite": _SETS["sqlite"],
-    "duckdb": _SETS["duckdb"].replace("BIGINT", "VARCHAR"),
-    "postgresql": _SETS["postgresql"].replace("::bigint", ""),
+    "duckdb": r"""IN (SELECT unnest(from_json(\1, '["VARCHAR"]')))""",
+    "postgresql": r"= ANY (ARRAY(SELECT json_array_elements_text(\1::json)))",
 }
 _MASKED = re.compile(r"\bNOT masked\((\w+\.)?(\w+)(?:, (\w+))?\)")
 _TEXTS = re.compile(r"\btexts\((\$\w+)\) AS k\(value\)")
