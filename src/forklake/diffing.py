@@ -19,6 +19,7 @@ from forklake.fork.diff import (
 )
 from forklake.fork.net import Net
 from forklake.fork.row_changes import RowChanges
+from forklake.handle import Handle
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.scan.changes import ChangePlan
@@ -42,7 +43,7 @@ class RowDiff(ChangeFeed):
 
 
 @dataclass(frozen=True, slots=True)
-class TableDiff(TableFacts):
+class TableDiff(Handle, TableFacts):
     """A table that came, went or changed."""
 
     _rows: Callable[[], RowDiff] = field(default=_unknown, repr=False, compare=False)

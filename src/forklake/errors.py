@@ -29,6 +29,7 @@ ForklakeError
 │   └── FileMissing                 a file that should be there is not
 ├── EngineError                 DuckDB could not run what it was given
 ├── TransactionClosed           a transaction used after its end
+├── NotPicklable                a handle that cannot be sent to another process
 ├── CommitConflict              somebody else changed the same thing first
 │   └── MergeConflict
 ├── CommittedBefore             work of this name was committed, and is not done twice
@@ -41,8 +42,9 @@ ForklakeError
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forklake.model.changes import Conflict
@@ -50,6 +52,10 @@ if TYPE_CHECKING:
 
 class ForklakeError(Exception):
     """Base of everything that forklake raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let every error, with the values that it carries, reach another process."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # pyright: ignore
 
 
 class StoreError(ForklakeError):
@@ -206,6 +212,10 @@ class EngineError(ForklakeError):
 
 class TransactionClosed(ForklakeError):
     """The transaction was committed or rolled back before."""
+
+
+class NotPicklable(ForklakeError, TypeError):
+    """A handle belongs to the process that opened it."""
 
 
 class CommitConflict(ForklakeError):

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from forklake.errors import MissingDependency
+from forklake.handle import Handle
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 
-class Forms:
+class Forms(Handle):
     """Arrow, pandas, polars, batches: made from `schema`, `to_arrow` and `to_batches`."""
 
     __slots__ = ()

@@ -23,6 +23,7 @@ from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
 from forklake.fork.merge import MergeOptions, MergeResult
 from forklake.fork.paths import own_data_path
 from forklake.fork.row_changes import Prefer
+from forklake.handle import Handle
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
@@ -43,7 +44,7 @@ from forklake.transaction import author_of
 from forklake.workbench import Workbench
 
 
-class Lake:
+class Lake(Handle):
     """A metadata database with its catalogs, and the folder or bucket where their files are."""
 
     def __init__(self, database: Database, storage: Storage) -> None:

@@ -21,6 +21,7 @@ from forklake.engine.locate import RowPlace, locate_row
 from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
 from forklake.errors import CommitConflict, InvalidArgument, InvalidData, InvalidPredicate
 from forklake.feed import ChangeFeed, check_names
+from forklake.handle import Handle
 from forklake.importing import check_mapping, find_files, inspect, stage
 from forklake.merging import (
     Matched,
@@ -107,7 +108,7 @@ def _chained(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Ite
     yield from rest
 
 
-class RowVerbs:
+class RowVerbs(Handle):
     """Reading and changing rows; each verb takes effect where its scope says."""
 
     _scope: Scope

@@ -43,6 +43,12 @@ class Transaction(CatalogVerbs):
         self.snapshot: SnapshotId | None = None
         """The snapshot that it became; None before the commit, and if it changed nothing."""
 
+    def _stays(self) -> str:
+        return (
+            "lives in the process that began it and cannot be pickled: to write one snapshot from several "
+            "processes, use Catalog.begin_distributed"
+        )
+
     @property
     def workbench(self) -> Workbench:
         """What verbs work with: the storage, the engine and the settings of the lake."""

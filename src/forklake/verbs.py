@@ -22,6 +22,7 @@ from forklake.compacting import (
     planned,
 )
 from forklake.errors import InvalidArgument
+from forklake.handle import Handle
 from forklake.model.columns import build
 from forklake.model.ddl import ColumnSource, columns_of
 from forklake.model.entities import (
@@ -47,7 +48,7 @@ Name = str | tuple[str, str] | QualifiedName
 ObjectKind = Literal["schema", "table", "view", "macro"]
 
 
-class CatalogVerbs:
+class CatalogVerbs(Handle):
     """Reading and changing what a catalog holds."""
 
     def read(self) -> Draft:

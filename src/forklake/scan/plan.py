@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -110,6 +110,10 @@ class ScanPlan:
     def pruned(self) -> tuple[Pruned, ...]:
         """The files that need not be read; looked up when first asked for."""
         return self.find_pruned()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All of it, for another process: what would be looked up later is looked up now."""
+        return {**self.__dict__, "pruned": self.pruned, "find_pruned": tuple}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from forklake.compacting import (
     merging,
 )
 from forklake.errors import InvalidArgument
+from forklake.handle import Handle
 from forklake.merging import Matched, NotMatched, RowsMerged
 from forklake.model.ddl import ColumnSource
 from forklake.rows import check_assignments
@@ -35,7 +36,7 @@ from forklake.table import Table
 from forklake.verbs import CatalogVerbs, Name
 
 
-class SparkCatalog:
+class SparkCatalog(Handle):
     """Reads and writes the tables of a catalog, or of a transaction, with Spark.
 
     The session may be any: classic or Connect, local or on a cluster. What it needs is set on it; the Python
