@@ -18,7 +18,8 @@ from forklake.scan.plan import ScanPlan
 from forklake.spark.condition import condition
 from forklake.spark.holes import INDEX, PATH
 from forklake.spark.read import DATA_FILE, ROW_ID, read_places
-from forklake.spark.types import lists_of, name, text
+from forklake.spark.text import field_of, name, text
+from forklake.spark.types import lists_of
 from forklake.workbench import Workbench
 
 _KIND, _SNAPSHOT = "kind", "snapshot"
@@ -117,7 +118,7 @@ def _comparable(expression: str, type: DataType, depth: int = 0) -> str:
             return f"array_sort(transform(map_entries({expression}), {one} -> struct({first}, {second})))"
         case Struct(fields):
             inner = ", ".join(
-                f"{text(field)}, {_comparable(f'{expression}.{name(field)}', child, depth)}"
+                f"{text(field)}, {_comparable(field_of(expression, field), child, depth)}"
                 for field, child in fields
             )
             return f"if({expression} IS NULL, NULL, named_struct({inner}))"

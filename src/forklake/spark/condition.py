@@ -36,7 +36,7 @@ from forklake.model.tree import (
     StartsWith,
 )
 from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, to_spark, to_sql
-from forklake.spark.types import name, text
+from forklake.spark.text import field_of, name, text
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -80,7 +80,7 @@ class _Translation:
     def _learn(self, column: Column, place: str) -> None:
         self.known[column.id] = column, place
         for child in column.children if column.type == "struct" else ():
-            self._learn(child, f"{place}.{name(child.name)}")
+            self._learn(child, field_of(place, child.name))
 
     def _refuse(self, part: exp.Expr | str) -> NoReturn:
         said = part if isinstance(part, str) else repr(part.sql(dialect="duckdb")[:80])

@@ -20,7 +20,8 @@ from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.layout import Partitioning
 from forklake.model.transforms import encoded, transform_of
-from forklake.spark.types import name, read_type
+from forklake.spark.text import attribute, name
+from forklake.spark.types import read_type
 
 _KEY = "forklake_p"
 _LONGEST = 75
@@ -74,7 +75,7 @@ def gathered(frame: DataFrame, keys: Sequence[Key], given: Mapping[str, str]) ->
         if key.transform != "identity":
             frame = frame.withColumn(key.name, F.expr(key.part(name(named))))
         by.append(named if key.transform == "identity" else key.name)
-    return frame.hint("rebalance", *(F.col(name(one)) for one in by)) if by else frame
+    return frame.hint("rebalance", *(F.col(attribute(one)) for one in by)) if by else frame
 
 
 def _part(column: Column, transform: str, value: str) -> str:

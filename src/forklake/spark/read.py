@@ -27,11 +27,11 @@ from forklake.spark.condition import condition
 from forklake.spark.groups import Group, Grouped, grouped, holed
 from forklake.spark.holes import INDEX, PATH, READ_OPTIONS, SHOWN, holes_of, same
 from forklake.spark.session import has_hadoop_aws
+from forklake.spark.text import name
 from forklake.spark.types import (
     FIELD_ID,
     ddl,
     initial,
-    name,
     read_field,
     read_type,
     read_type_by_name,

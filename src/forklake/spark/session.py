@@ -25,8 +25,6 @@ SETTINGS: Mapping[str, str] = {
     # Plans name each file. With more than 32 of them, Spark would start a job to look at them: 5,000 files
     # took 26.8 s that way and 2.1 s without.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    # Off by default, and the format "forklake" passes over files by what is pushed.
-    "spark.sql.python.filterPushdown.enabled": "true",
 }
 """What a session has to have set while frames of tables are used; all of it can be set at any time."""
 

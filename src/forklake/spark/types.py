@@ -24,6 +24,7 @@ from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.kernels import pc
 from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
+from forklake.spark.text import field_of, name, text
 
 FIELD_ID = "parquet.field.id"
 NOBODYS = "forklake-9c3e1f7a-{}"
@@ -220,18 +221,6 @@ def takes(column: Column, given: spark.DataType) -> bool:
     return found is not None and can_widen(Scalar(found), column.data_type)
 
 
-def name(text: str) -> str:
-    """A name in Spark's SQL."""
-    return "`" + text.replace("`", "``") + "`"
-
-
-def text(value: str) -> str:
-    """A text in Spark's SQL, whatever a session makes of backslashes."""
-    if value.isascii() and value.isprintable() and not set(value) & {"\\", "'"}:
-        return f"'{value}'"
-    return f"CAST(X'{value.encode().hex()}' AS STRING)"
-
-
 def shown(expression: str, type: DataType, depth: int = 0) -> str:
     """What was read of a column, as it is shown."""
     if not _has_other_form(type):
@@ -247,7 +236,7 @@ def shown(expression: str, type: DataType, depth: int = 0) -> str:
             return f"map_from_entries({pairs})"
         case Struct(fields):
             inner = ", ".join(
-                f"{text(field)}, {shown(f'{expression}.{name(field)}', child, depth)}"
+                f"{text(field)}, {shown(field_of(expression, field), child, depth)}"
                 for field, child in fields
             )
             return f"if({expression} IS NULL, NULL, named_struct({inner}))"

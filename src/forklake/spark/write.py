@@ -36,7 +36,8 @@ from forklake.spark.jobs import each, failures, task_number, through
 from forklake.spark.partitions import Key, gathered, keys_of, values_in
 from forklake.spark.publish import Done, Writing
 from forklake.spark.session import has_hadoop_aws
-from forklake.spark.types import ALIKE, initial, name, numbered, read_type, takes, text
+from forklake.spark.text import attribute, field_of, name, text
+from forklake.spark.types import ALIKE, initial, numbered, read_type, takes
 
 _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -139,12 +140,12 @@ def _ordered(expression: str, column: Column) -> str:
         return f"if(NOT is_valid_utf8({expression}), raise_error({said}), {expression})"
     if not column.children:
         return expression
-    inner = [f"{text(c.name)}, {_ordered(f'{expression}.{name(c.name)}', c)}" for c in column.children]
+    inner = [f"{text(c.name)}, {_ordered(field_of(expression, c.name), c)}" for c in column.children]
     return f"if({expression} IS NULL, NULL, named_struct({', '.join(inner)}))"
 
 
 def _sorted_by(key: SortKey) -> Expression:
-    found = F.expr(name(key.name))
+    found = F.col(attribute(key.name))
     match key.direction, key.nulls:
         case "ASC", "NULLS_FIRST":
             return found.asc_nulls_first()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.storage import Storage
 from forklake.scan.plan import ScanPlan
 from forklake.spark.parts import parts_of
-from forklake.spark.source.filters import condition_of
 from forklake.spark.source.opened import opened
 from forklake.spark.source.options import SourceOptions
 from forklake.spark.source.shape import Shape
@@ -27,32 +26,23 @@ class Rows(InputPartition):
 
 
 class BatchReader(DataSourceReader):
-    """Rows of a table at one snapshot."""
+    """Rows of a table at one snapshot.
+
+    There is no `pushFilters`: Spark 4.3 keeps the plan of the first use of a DataFrame for all later ones, so
+    what one use had filtered would be missing from the others. Spark filters the rows itself.
+    """
 
     def __init__(self, options: SourceOptions, shape: Shape) -> None:
         """Nothing is opened yet."""
         self._options = options
         self._shape = shape
-        self._conditions = [] if options.where is None else [f"({options.where})"]
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take what means the same here; files that cannot hold such rows are never opened."""
-        for filter in filters:
-            said = condition_of(filter, self._shape.columns)
-            if said is None:
-                yield filter
-            else:
-                self._conditions.append(said)
 
     def partitions(self) -> Sequence[InputPartition]:
         """The planned files, in groups of about the same size."""
-        where = " AND ".join(self._conditions) or None
-        with opened(self._options) as catalog:
+        with opened(self._options, self._shape.catalog) as catalog:
             table = catalog.at(self._shape.at).table(self._options.table)
-            return [
-                Rows(piece)
-                for piece in pieces(catalog.workbench.storage, table.scan(where).plan(), self._shape)
-            ]
+            plan = table.scan(self._options.where).plan()
+            return [Rows(piece) for piece in pieces(catalog.workbench.storage, plan, self._shape)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one group, in a task."""

@@ -8,7 +8,7 @@ from pyspark.sql import types as T
 
 from forklake.errors import InvalidArgument
 from forklake.model.columns import Columns, find
-from forklake.model.ids import SnapshotId, TableId
+from forklake.model.ids import CatalogId, SnapshotId, TableId
 from forklake.spark.source.opened import opened
 from forklake.spark.source.options import SourceOptions
 from forklake.spark.types import shown_schema
@@ -26,6 +26,7 @@ CHANGE = (
 class Shape:
     """Columns as they were at a snapshot, and what is shown beside them."""
 
+    catalog: CatalogId
     table: TableId
     at: SnapshotId
     columns: Columns
@@ -72,4 +73,4 @@ def shape_of(options: SourceOptions) -> Shape:
         scope = catalog if options.at is None else catalog.at(options.at)
         table = scope.table(options.table)
         scan = table.scan(options.where, options.columns, row_ids=options.row_ids and not feed)
-        return Shape(table.id, scan.at, scan.selection.columns, scan.selection.row_id, feed)
+        return Shape(catalog.id, table.id, scan.at, scan.selection.columns, scan.selection.row_id, feed)

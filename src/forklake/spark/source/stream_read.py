@@ -22,7 +22,7 @@ from forklake.catalog import Catalog
 from forklake.engine.condition import condition_of
 from forklake.errors import InvalidArgument
 from forklake.feed import check_names
-from forklake.lake import Lake, connect
+from forklake.lake import Lake
 from forklake.model.columns import Columns
 from forklake.model.ids import SnapshotId
 from forklake.model.types import to_sql
@@ -31,12 +31,15 @@ from forklake.scan.plan import Source, plan_scan
 from forklake.spark.source.batch_read import Rows
 from forklake.spark.source.changed import Span, mixed_snapshots, places_of, read_span, refuse_changes, spans
 from forklake.spark.source.offsets import Arrival, Offset, admitted, admitted_of_table
+from forklake.spark.source.opened import connected, known_in
 from forklake.spark.source.options import SourceOptions
 from forklake.spark.source.shape import Shape
 from forklake.spark.workers import Piece, read_piece
 
 _TABLE = "of"
 """Where an offset says which table it is a place in: of another one it would pass over rows."""
+_CATALOG = "in"
+"""Where it says which catalog that is: forks have the same tables, and snapshots of their own."""
 
 
 @dataclass
@@ -121,7 +124,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._told(self._next(catalog, offset, head, limit))
 
     def _told(self, offset: Offset) -> dict[str, Any]:
-        return {**offset.told(), _TABLE: self._shape.table}
+        return {**offset.told(), _TABLE: self._shape.table, _CATALOG: self._shape.catalog}
 
     def _place(self, given: Mapping[str, Any]) -> Offset:
         """Where a checkpoint says that the stream is, if it was in this table."""
@@ -130,7 +133,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f'the checkpoint is of another table than "{self._options.table}", which may have had that '
                 "name before: choose another checkpoint, or the table that it was made with"
             )
-        return Offset.read({key: value for key, value in given.items() if key != _TABLE})
+        offset = Offset.read({key: value for key, value in given.items() if key not in (_TABLE, _CATALOG)})
+        if given.get(_CATALOG, self._shape.catalog) != self._shape.catalog and offset.begin is None:
+            self._check_history(offset)
+        return offset
+
+    def _check_history(self, offset: Offset) -> None:
+        """Refuse a place that another catalog reached after this one was forked, if it was at all."""
+        if all(one.id != offset.snapshot for one in self._catalog().snapshots()):
+            raise InvalidArgument(
+                f'the checkpoint is of another catalog than "{self._options.catalog}", which has no snapshot '
+                f"{offset.snapshot}: choose another checkpoint, or the catalog that it was made with"
+            )
 
     def _next(self, catalog: Catalog, offset: Offset, head: int, limit: ReadLimit) -> Offset:
         known, quiet = self._quiet
@@ -211,8 +225,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _catalog(self) -> Catalog:
         if self._lake is None:
-            self._lake = connect(self._options.lake, data_path=self._options.data_path)
-        return self._lake.catalog(self._options.catalog)
+            self._lake = connected(self._options)
+        return known_in(self._lake, self._options, self._shape.catalog)
 
 
 def _cut(places: Sequence[Place], first: Offset, last: Offset) -> list[Place]:
@@ -233,5 +247,6 @@ def check_same(before: Columns, now: Columns) -> None:
         if found is None or found.data_type != column.data_type:
             said = "was dropped" if found is None else f"is {to_sql(found.data_type)} now"
             raise InvalidArgument(
-                f'column "{column.name}" {said}: start the query again, to go on with the table as it is'
+                f'column "{column.name}" {said}: load the stream again and start its query, to go on with '
+                "the table as it is"
             )
