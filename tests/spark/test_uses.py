@@ -311,15 +311,14 @@ PLAIN = """
     named = {{"lake": url, "catalog": "shop", "table": "t"}}
 
     frame = spark.read.format("forklake").options(**named).load()
-    print(frame.where("id < 10").count(), frame.count(), frame.where("id < 10").union(frame).count())
+    print(frame.where("id < 10").count(), frame.where("id < 10").union(frame).count())
     spark.range(5000, 5010).write.format("forklake").options(**named).mode("append").save()
     print(frame.count(), spark.read.format("forklake").options(**named).load().count())
     for _ in range(2):
-        stream = spark.readStream.format("forklake").options(**named, maxFilesPerTrigger=1).load()
+        stream = spark.readStream.format("forklake").options(**named).load()
         writer = stream.writeStream.format("forklake").options(**{{**named, "table": "copies"}})
         writer = writer.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
         writer.start().awaitTermination()
-        print(spark.read.format("forklake").options(**named).load("copies").count())
         spark.range(6000, 6010).write.format("forklake").options(**named).mode("append").save()
 """
 
@@ -328,8 +327,9 @@ PLAIN = """
 @pytest.mark.timeout(300)
 def test_a_plain_session_needs_nothing_but_the_format(shop: Shop, tmp_path: Path) -> None:
     """In a process of its own: settings that a session was made with hold for all later ones."""
-
     with shop.open() as lake:
         lake.catalog("shop").create_table("copies", "id BIGINT, n INTEGER")
     lines = program(tmp_path, PLAIN.format(url=shop.url, folder=str(tmp_path)), **os.environ).splitlines()
-    assert lines[-4:] == ["10 1000 1010", "1000 1010", "1010", "1020"]
+    assert lines[-2:] == ["10 1010", "1000 1010"]
+    with shop.open() as lake:
+        assert lake.catalog("shop").table("copies").count() == ROWS + 20
