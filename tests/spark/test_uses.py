@@ -258,7 +258,14 @@ def test_one_stream_feeds_several_queries(
     run(frame.where("id < 10"), "few")
     run(frame.union(frame.where("id < 0")), "both")
     assert (there("few"), there("all"), there("both")) == (60, ROWS + 50, ROWS + 100)
-    assert run(frame, "all") == 0
+
+
+@ONCE
+def test_a_stream_whose_columns_changed_is_loaded_again(
+    shop: Shop, stream: Callable[..., DataFrame], run: Callable[..., int]
+) -> None:
+    frame = stream()
+    run(frame, "all")
     with shop.table() as table:
         table.alter_type("n", "BIGINT")
         table.append(pa.table({"id": range(-60, -50)}))
