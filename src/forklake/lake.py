@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from forklake.catalog import Catalog, merging_of, name_of
 from forklake.commit.catalogs import (
@@ -18,7 +18,14 @@ from forklake.commit.catalogs import (
 )
 from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
-from forklake.errors import CatalogNotFound, InvalidArgument, InvalidUrl, MetadataExists
+from forklake.errors import (
+    CatalogNotFound,
+    ForklakeError,
+    InvalidArgument,
+    InvalidUrl,
+    MetadataExists,
+    NamingError,
+)
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
 from forklake.fork.merge import MergeOptions, MergeResult
 from forklake.fork.paths import own_data_path
@@ -27,7 +34,7 @@ from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
-from forklake.model.snapshots import Author, Snapshot
+from forklake.model.snapshots import Author, CommitInfo, Snapshot
 from forklake.store.backend import Database, utc_now
 from forklake.store.cache import StateCache
 from forklake.store.open import (
@@ -59,20 +66,34 @@ class Lake:
         return self._database.url
 
     def __repr__(self) -> str:
-        """The address."""
-        return f"<Lake {self.url}>"
+        """The address, without a password, and the latest snapshot."""
+        try:
+            latest = f" at snapshot {lake_snapshot(self._database, None)}"
+        except ForklakeError:
+            latest = ""
+        return f"<Lake {self.url}{latest}>"
+
+    def __contains__(self, catalog: object) -> bool:
+        """Whether there is a catalog, by its name or by a handle on it."""
+        try:
+            name = self._name(catalog)  # pyright: ignore[reportArgumentType]
+        except (NamingError, InvalidArgument):
+            return False
+        return bool(self._database.rows("catalog_by_name", name=name))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the catalogs."""
+        return iter([info.name for info in self.catalogs()])
 
     def create_catalog(
         self,
         name: str,
         *,
         if_not_exists: bool = False,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Create an empty catalog with a schema `main`."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         create_catalog(self._database, name, if_not_exists=if_not_exists, author=said)
         return self.catalog(name)
 
@@ -86,9 +107,7 @@ class Lake:
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Make a catalog that begins as another one is now, or was at one of its snapshots or at a time.
 
@@ -100,7 +119,7 @@ class Lake:
         """
         path = None if data_path is None else own_data_path(data_path)
         options = ForkOptions(at, path, mode, if_not_exists, ttl)
-        made = self._fork(parent, [name], options, author_of(author, message, extra))
+        made = self._fork(parent, [name], options, author_of(**info))
         return self._handle(made[name], name) if name in made else self.catalog(name)
 
     def fork_many(
@@ -112,9 +131,7 @@ class Lake:
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> list[Catalog]:
         """Make many forks of a catalog in one commit.
 
@@ -123,7 +140,7 @@ class Lake:
         """
         wanted = _listed(names, "forks")
         options = ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
-        made = self._fork(parent, wanted, options, author_of(author, message, extra))
+        made = self._fork(parent, wanted, options, author_of(**info))
         return [self._handle(made[name], name) if name in made else self.catalog(name) for name in wanted]
 
     def _fork(
@@ -140,9 +157,7 @@ class Lake:
         prefer: Prefer | None = None,
         tables: Iterable[str] | None = None,
         dry_run: bool = False,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> MergeResult:
         """Bring what one catalog did since it was last like another into that one, as one commit.
 
@@ -153,7 +168,7 @@ class Lake:
         later. `dry_run` writes nothing in any case and returns the conflicts.
         """
         chosen = None if tables is None else tuple(_listed(tables, "tables"))
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         taken, target = self._name(source), self._name(into)
         merging = merging_of(self._database, self._states, self._workbench)
         return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run))
@@ -170,11 +185,9 @@ class Lake:
             session.execute("set_expiry", catalog=catalog_id, expires=expires)
             session.commit()
 
-    def drop_expired(
-        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
-    ) -> list[str]:
+    def drop_expired(self, **info: Unpack[CommitInfo]) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
-        return drop_expired(self._database, author_of(author, message, extra))
+        return drop_expired(self._database, author_of(**info))
 
     def _name(self, catalog: str | Catalog) -> str:
         return name_of(self._database, self._workbench, catalog)
@@ -184,7 +197,7 @@ class Lake:
         return sweep(self._database, self._workbench.storage, utc_now())
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
-        return Catalog(self._database, self._states, catalog_id, name, self._workbench)
+        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self)
 
     def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
         """The handle on a catalog, or on the catalog that had this name at some moment, as it was then.
@@ -198,7 +211,7 @@ class Lake:
         snapshot = lake_snapshot(self._database, at)
         found = self._database.rows("catalog_by_name_at", name=name, at=snapshot)
         catalog_id = CatalogId(found[0][0]) if found else self._heir(name, snapshot)
-        return Catalog(self._database, self._states, catalog_id, name, self._workbench, snapshot)
+        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self, snapshot)
 
     def _heir(self, name: str, at: SnapshotId) -> CatalogId:
         """The fork that has a name now, if it was made later and its history goes back to a snapshot."""
@@ -217,38 +230,29 @@ class Lake:
         self,
         name: str | Catalog,
         new_name: str,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Give a catalog another name."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         rename_catalog(self._database, self._name(name), new_name, author=said)
         return self.catalog(new_name)
 
     def drop_catalog(
         self,
         name: str | Catalog,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         drop_catalog(self._database, self._name(name), author=said)
 
     def drop_catalogs(
         self,
         names: Iterable[str | Catalog],
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Drop many catalogs in one commit, or none of them if one is missing."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
             raise InvalidArgument("a catalog can be dropped once: one is listed twice")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
@@ -14,6 +14,7 @@ from forklake.cli.options import At, Settings
 from forklake.cli.render import render
 from forklake.lake import init as init_lake
 from forklake.model.entities import CatalogInfo
+from forklake.model.snapshots import CommitInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,11 @@ def create(
     if_not_exists: Annotated[
         bool, typer.Option("--if-not-exists", help="Be content with a catalog that has the name already.")
     ] = False,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Create an empty catalog."""
     with settings.connect() as lake:
-        catalog = lake.create_catalog(name, if_not_exists=if_not_exists)
+        catalog = lake.create_catalog(name, if_not_exists=if_not_exists, **info)
         render(CatalogNow.of(catalog), settings.output)
 
 

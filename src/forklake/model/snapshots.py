@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from forklake.model.ids import CatalogId, SnapshotId
 
@@ -42,3 +42,11 @@ class Author:
     author: str | None = None
     message: str | None = None
     extra: Mapping[str, Any] | None = None
+
+
+class CommitInfo(TypedDict, total=False):
+    """The keywords that every verb takes that commits: what the commit says of itself."""
+
+    author: str | None
+    message: str | None
+    extra: Mapping[str, Any] | None

@@ -82,6 +82,15 @@ SELECT COALESCE(f.copied_snapshot, f.max_snapshot)
   JOIN ducklake_catalog_lineage f ON f.catalog_id = o.catalog_id AND f.depth = o.depth - 1
  WHERE o.catalog_id = $catalog AND o.source_catalog_id = $catalog;
 
+-- name: parent_catalog
+-- The catalog that another one was forked from, dropped or not, with its latest name.
+SELECT f.source_catalog_id,
+       (SELECT p.catalog_name FROM ducklake_catalog p
+         WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1)
+  FROM ducklake_catalog_lineage o
+  JOIN ducklake_catalog_lineage f ON f.catalog_id = o.catalog_id AND f.depth = o.depth - 1
+ WHERE o.catalog_id = $catalog AND o.source_catalog_id = $catalog;
+
 -- name: live_ancestors
 -- The catalogs whose rows a catalog reads beside its own.
 SELECT source_catalog_id, max_snapshot
