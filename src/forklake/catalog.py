@@ -311,6 +311,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             raise InvalidArgument(
                 f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change'
             )
+        self._database.check_writable()
         return self._draft_of(self._head())
 
     def _draft_of(self, head: Head) -> Draft:

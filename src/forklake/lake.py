@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from forklake.catalog import Catalog, merging_of, name_of
 from forklake.commit.catalogs import (
@@ -35,6 +35,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.snapshots import Author, CommitInfo, Snapshot
+from forklake.moving import check_moved, guarded, move
 from forklake.store.backend import Database, utc_now
 from forklake.store.cache import StateCache
 from forklake.store.open import (
@@ -297,14 +298,24 @@ def _listed(names: object, of: str) -> list[Any]:
     return list[Any](names)
 
 
-def connect(url: str, *, data_path: str | Path | None = None, create: bool = False) -> Lake:
+def connect(
+    url: str,
+    *,
+    data_path: str | Path | None = None,
+    create: bool = False,
+    moved: bool | Literal["force"] = False,
+) -> Lake:
     """Open a lake by the address of its metadata database.
 
     `sqlite:///lake.db`, `sqlite:////absolute/lake.db`, `duckdb:///lake.duckdb`, `postgresql://user@host:5432/db`;
     the last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` makes the
     lake if there is none. `data_path` is stored then and may be left out afterwards.
+
+    `moved=True` says once that the lake was moved: that this is the only copy of its metadata, and that its
+    files are in `data_path` now, if that is given. Some of them are looked for, unless it is `"force"`.
     """
-    return _open(url, data_path, create=create)
+    check_moved(moved)
+    return _open(url, data_path, create=create, moved=moved)
 
 
 def init(url: str, *, data_path: str | Path | None = None) -> Lake:
@@ -312,7 +323,14 @@ def init(url: str, *, data_path: str | Path | None = None) -> Lake:
     return _open(url, data_path, create=True, refuse_existing=True)
 
 
-def _open(url: str, data_path: str | Path | None, *, create: bool, refuse_existing: bool = False) -> Lake:
+def _open(
+    url: str,
+    data_path: str | Path | None,
+    *,
+    create: bool,
+    refuse_existing: bool = False,
+    moved: bool | Literal["force"] = False,
+) -> Lake:
     address = parse_url(url)
     # Credentials are for this process: what is stored is only where the files are.
     text, options = split_data_path(str(data_path)) if data_path is not None else ("", {})
@@ -330,7 +348,11 @@ def _open(url: str, data_path: str | Path | None, *, create: bool, refuse_existi
             if refuse_existing and not created and (given is None or is_finished(database)):
                 raise MetadataExists(f"there is a lake at {database.url} already")
         check_version(database)
-        return Lake(database, open_storage(data_path_of(database, given), options))
+        if moved:
+            found = given if given is not None else data_path_of(database, None)
+            move(database, open_storage(found, options), force=moved == "force")
+        storage = open_storage(data_path_of(database, given), options)
+        return Lake(guarded(database, storage.data_path), storage)
     except BaseException:
         database.close()
         raise

@@ -9,17 +9,19 @@ from typing import Annotated, Unpack
 import typer
 
 from forklake.cli.describe import describe_table, render_description
+from forklake.cli.history import render_history
 from forklake.cli.managing import CatalogNow
 from forklake.cli.options import At, Settings
 from forklake.cli.render import render
+from forklake.lake import connect
 from forklake.lake import init as init_lake
 from forklake.model.entities import CatalogInfo
 from forklake.model.snapshots import CommitInfo
 
 
 @dataclass(frozen=True, slots=True)
-class LakeCreated:
-    """A new lake."""
+class LakeThere:
+    """A lake that was created or moved, and where its files are."""
 
     lake: str
     data_path: str
@@ -45,7 +47,24 @@ def init(
 ) -> None:
     """Create a lake. One that exists is left alone, and the command refused."""
     with init_lake(settings.url, data_path=data_path) as lake:
-        render(LakeCreated(lake.url, lake.data_path), settings.output)
+        render(LakeThere(lake.url, lake.data_path), settings.output)
+
+
+def moved(
+    settings: Settings,
+    data_path: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Where the data files are now; as before by default.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Do not look for the data files in their new place.")
+    ] = False,
+) -> None:
+    """Say that the lake was moved: its metadata to where --lake is, its files to --data-path, or both.
+
+    A lake whose metadata were copied or moved can only be read until then. A copy needs files of its own.
+    """
+    with connect(settings.url, data_path=data_path, moved="force" if force else True) as lake:
+        render(LakeThere(lake.url, lake.data_path), settings.output)
 
 
 def create(
@@ -105,4 +124,4 @@ def describe(
 def snapshots(settings: Settings) -> None:
     """List the commits of the lake, or with --catalog those of one catalog, oldest first."""
     with settings.connect() as lake:
-        render(lake.snapshots(settings.catalog or None), settings.output, last="changes")
+        render_history(lake.snapshots(settings.catalog or None), settings.output)

@@ -18,6 +18,7 @@ from forklake.errors import (
 )
 from forklake.model.names import check_name
 from forklake.store.backend import Database, UniqueViolation
+from forklake.store.home import remember_home
 
 VERSION = "0.5-dev1"
 DEFAULT_SCHEMA = "ducklake"
@@ -152,6 +153,9 @@ def create_lake(database: Database, data_path: str) -> bool:
         if database.exists():
             return False
         raise
+    with database.transaction() as session:
+        remember_home(session, database.home())
+        session.commit()
     return True
 
 
@@ -181,7 +185,8 @@ def data_path_of(database: Database, given: str | None) -> str:
     found = database.rows("setting", key="data_path")
     if found and given is not None and given != found[0][0]:
         raise DataPathMismatch(
-            f"the lake at {database.url} keeps its files in {found[0][0]}, not {given}: leave data_path out"
+            f"the lake at {database.url} keeps its files in {found[0][0]}, not {given}: leave data_path "
+            "out, or pass moved=True if its files were moved there"
         )
     if found:
         return found[0][0]
@@ -194,6 +199,7 @@ def data_path_of(database: Database, given: str | None) -> str:
     with suppress(UniqueViolation), database.transaction() as session:
         if not session.rows("setting", key="data_path"):
             session.insert("ducklake_metadata", ("key", "value"), [("data_path", given)])
+            remember_home(session, database.home())
             session.commit()
     return data_path_of(database, given)
 
