@@ -18,6 +18,7 @@ from forklake.commit.catalogs import (
 )
 from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
+from forklake.engine.remote import check_extensions
 from forklake.errors import (
     CatalogNotFound,
     ForklakeError,
@@ -335,6 +336,8 @@ def _open(
     # Credentials are for this process: what is stored is only where the files are.
     text, options = split_data_path(str(data_path)) if data_path is not None else ("", {})
     given = None if data_path is None else text
+    if given is not None:
+        check_extensions(open_storage(given, options))
     default = f"{address.path}.files/" if given is None and address.path is not None else given
     database = open_database(address, create=create)
     try:
@@ -352,6 +355,7 @@ def _open(
             found = given if given is not None else data_path_of(database, None)
             move(database, open_storage(found, options), force=moved == "force")
         storage = open_storage(data_path_of(database, given), options)
+        check_extensions(storage)
         return Lake(guarded(database, storage.data_path), storage)
     except BaseException:
         database.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Annotated, Unpack
@@ -12,11 +13,13 @@ from forklake.cli.describe import describe_table, render_description
 from forklake.cli.history import render_history
 from forklake.cli.managing import CatalogNow
 from forklake.cli.options import At, Settings
-from forklake.cli.render import render
+from forklake.cli.render import agreed, is_terminal, render
+from forklake.errors import InvalidArgument
 from forklake.lake import connect
 from forklake.lake import init as init_lake
 from forklake.model.entities import CatalogInfo
 from forklake.model.snapshots import CommitInfo
+from forklake.store.open import parse_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,31 @@ def init(
             help="A folder or bucket for data files; beside the database by default. PostgreSQL needs one.",
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Make the folder of the database too, without asking.")
+    ] = False,
 ) -> None:
-    """Create a lake. One that exists is left alone, and the command refused."""
+    """Create a lake. One that exists is left alone, and the command refused.
+
+    For a folder that is not there it asks first, at a terminal; elsewhere it wants --yes.
+    """
+    if not yes:
+        _confirm_folder(settings.url)
     with init_lake(settings.url, data_path=data_path) as lake:
         render(LakeThere(lake.url, lake.data_path), settings.output)
+
+
+def _confirm_folder(url: str) -> None:
+    """Ask before a folder is made for an embedded database: its name may be a slip."""
+    path = parse_url(url).path
+    if path is None or path.parent.exists():
+        return
+    if not is_terminal(sys.stdin):
+        raise InvalidArgument(
+            f"there is no folder {path.parent}: make it, or run the command again with --yes, which does"
+        )
+    if not agreed(f"There is no folder {path.parent}. Make it?"):
+        raise InvalidArgument("nothing was created: the answer was not yes")
 
 
 def moved(

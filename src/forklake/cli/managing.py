@@ -11,7 +11,7 @@ import typer
 
 from forklake.catalog import Catalog
 from forklake.cli.options import Settings, span
-from forklake.cli.render import is_terminal, literal, render
+from forklake.cli.render import agreed, is_terminal, render
 from forklake.errors import InvalidArgument
 from forklake.lake import Lake
 from forklake.model.snapshots import CommitInfo
@@ -132,7 +132,5 @@ def _about(catalog: Catalog) -> CatalogDropped:
 def _ask(found: list[CatalogDropped]) -> None:
     tables = sum(each.tables for each in found)
     what = f'catalog "{found[0].name}"' if len(found) == 1 else f"{len(found)} catalogs"
-    # On stderr, since stdout is for the result.
-    typer.echo(f"{literal(f'Drop {what} with {tables} tables?')} [y/N] ", err=True, nl=False)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not agreed(f"Drop {what} with {tables} tables?"):
         raise InvalidArgument("nothing was dropped: the answer was not yes")

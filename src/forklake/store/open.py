@@ -12,6 +12,7 @@ from forklake.errors import (
     DataPathMismatch,
     InvalidUrl,
     MetadataNotFound,
+    MissingDependency,
     StoreError,
     StoreUnavailable,
     UnsupportedVersion,
@@ -110,8 +111,12 @@ def open_database(address: Address, *, create: bool) -> Database:
             url = f"{file_url('duckdb', path)}?{urlencode({'metadata_schema': schema})}"
             return DuckDBDatabase(path, url, metadata_schema=schema)
         case Address("postgresql", None, str() as conninfo):
-            from forklake.store.postgres import PostgresDatabase
-
+            try:
+                from forklake.store.postgres import PostgresDatabase
+            except ImportError as error:
+                raise MissingDependency(
+                    f"the driver of PostgreSQL cannot be loaded ({error}): run pip install 'psycopg[binary]'"
+                ) from error
             return PostgresDatabase(conninfo, metadata_schema=schema, pool_size=_pool_size(address))
         case _:
             raise InvalidUrl(f"an address needs a file or a server; use {_EXAMPLES}")
