@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from copy import copy
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from forklake.commit.draft import Draft
 from forklake.commit.once import Once, check_work
@@ -13,16 +16,17 @@ from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.distributing import Coordinator, DistributedVerbs
 from forklake.errors import CommittedBefore, ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.fork.copy import materialize
+from forklake.fork.create import Mode
 from forklake.fork.diff import Sides
-from forklake.fork.merge import MergeOptions, Merging
+from forklake.fork.merge import MergeOptions, MergeResult, Merging
 from forklake.fork.net import net_changes, own_events
-from forklake.fork.row_changes import RowComparison
+from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.fork.side import Side
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
-from forklake.model.snapshots import Author, Head, Snapshot
-from forklake.scope import Ids
+from forklake.model.snapshots import Author, CommitInfo, Head, Snapshot
+from forklake.scope import Ids, seen_at
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
 from forklake.store.read import Moment, catalog_named, dropped, head_at, head_of, snapshots
@@ -31,9 +35,30 @@ from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
 from forklake.workbench import Workbench
 
+if TYPE_CHECKING:
+    from forklake.lake import Lake
+
 ATTEMPTS = 1000
 
 T = TypeVar("T")
+
+
+class ForkKeywords(CommitInfo, total=False):
+    """The options of `Lake.fork`."""
+
+    at: Moment | None
+    data_path: str | Path | None
+    mode: Mode
+    if_not_exists: bool
+    ttl: timedelta | None
+
+
+class MergeKeywords(CommitInfo, total=False):
+    """The options of `Lake.merge`."""
+
+    prefer: Prefer | None
+    tables: Iterable[str] | None
+    dry_run: bool
 
 
 class Catalog(DistributedVerbs, CatalogVerbs):
@@ -46,19 +71,22 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         catalog_id: CatalogId,
         name: str,
         workbench: Workbench,
+        lake: Lake,
         at: Moment | None = None,
     ) -> None:
         """Use `Lake.catalog`."""
+        self._lake = lake
         self._workbench = workbench
         self._database = database
         self._states = states
         self._at = at
+        self._info = CommitInfo()
         self.id = catalog_id
         self.name = name
 
     def __repr__(self) -> str:
-        """The name, and the moment it is shown at if that is not the present."""
-        return f"<Catalog {self.name!r}{'' if self._at is None else f' at {self._at}'}>"
+        """The name, and the snapshot that it stands at or is shown at."""
+        return f"<Catalog {self.name!r}{seen_at(self)}>"
 
     @property
     def workbench(self) -> Workbench:
@@ -77,22 +105,46 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     def at(self, moment: Moment) -> Catalog:
         """The same catalog as it was at a snapshot or a time, for reading."""
-        past = Catalog(self._database, self._states, self.id, self.name, self._workbench, moment)
+        past = copy(self)
+        past._at = moment
         past._head()
         return past
+
+    @property
+    def parent(self) -> Catalog | None:
+        """The catalog that this one was forked from; None if it was not forked.
+
+        One that was dropped is named too: asking it for more raises `CatalogNotFound`.
+        """
+        found = self._database.rows("parent_catalog", catalog=self.id)
+        if not found:
+            return None
+        parent = copy(self)
+        parent.id, parent.name, parent._at = CatalogId(found[0][0]), found[0][1], None
+        return parent
+
+    def fork(self, name: str, **options: Unpack[ForkKeywords]) -> Catalog:
+        """Make a catalog that begins as this one is now, or as it is shown; see `Lake.fork`."""
+        present = copy(self)
+        present._at = None
+        if self._at is not None:
+            options.setdefault("at", self._at)
+        return self._lake.fork(present, name, **{**self._info, **options})
+
+    def merge_into(self, target: str | Catalog, **options: Unpack[MergeKeywords]) -> MergeResult:
+        """Bring what this catalog did into another one; see `Lake.merge`."""
+        return self._lake.merge(self, target, **{**self._info, **options})
 
     def snapshots(self) -> list[Snapshot]:
         """The history of the catalog, with what it inherited, oldest first."""
         return snapshots(self._database, self.id)
 
-    def materialize(
-        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
-    ) -> None:
+    def materialize(self, **info: Unpack[CommitInfo]) -> None:
         """Copy what the catalog inherits, so that it no longer depends on its ancestors.
 
         That is a snapshot of its own, after which all that the catalog and its forks hold is as it was.
         """
-        said = author_of(author, message, extra)
+        said = self._said(info)
         materialize(self._database, self._draft_to_change().head, self.name, said)
 
     def diff(self, other: str | Catalog | None = None) -> CatalogDiff:
@@ -140,16 +192,14 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def transaction(
         self,
         *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
         once: str | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Transaction:
         """Begin a block of changes that becomes one snapshot.
 
         `once` names the work: if a commit of that name stands already, nothing of the block takes effect.
         """
-        said = author_of(author, message, extra)
+        said = self._said(info)
         work = check_work(once)
 
         def publish_once(draft: Draft, author: Author) -> Published | None:
@@ -161,6 +211,21 @@ class Catalog(DistributedVerbs, CatalogVerbs):
                 return None
 
         return Transaction(self, self._draft_to_change(), said, publish_once)
+
+    def with_commit_info(self, **info: Unpack[CommitInfo]) -> Catalog:
+        """The same catalog, with an author, a message and extra info for all that it commits.
+
+        Every verb that commits takes the same keywords, for its own commit.
+        """
+        if not info:
+            return self
+        told = copy(self)
+        told._info = self._info | info
+        told._said()
+        return told
+
+    def _said(self, info: CommitInfo | None = None) -> Author:
+        return author_of(**(self._info if info is None else self._info | info))
 
     def read(self) -> Draft:
         """The catalog as it is now, or as it was."""
@@ -193,7 +258,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             drafts.append(draft)
             try:
                 result = change(draft)
-                published = self._publish(draft, Author(), rebase=present)
+                published = self._publish(draft, self._said(), rebase=present)
                 if published is not None:
                     return result, published.final_id
                 if present:
@@ -246,6 +311,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             raise InvalidArgument(
                 f'catalog "{self.name}" is shown as it was at {self._at}, and the past cannot change'
             )
+        self._database.check_writable()
         return self._draft_of(self._head())
 
     def _draft_of(self, head: Head) -> Draft:

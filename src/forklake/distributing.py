@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from forklake.commit.assemble import Assembled, Staged, assemble, stage
@@ -26,7 +26,7 @@ from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.manifest import Manifest
 from forklake.model.names import QualifiedName
-from forklake.model.snapshots import Author
+from forklake.model.snapshots import Author, CommitInfo
 from forklake.store.backend import Database, utc_now
 from forklake.transaction import author_of
 from forklake.workbench import Workbench
@@ -59,7 +59,7 @@ class Coordinator:
         check_ttl(ttl)
         if isinstance(tables, str):
             raise InvalidArgument(f"the names of tables are given as a list, and {tables!r} is one name")
-        said = author_of(None, None, properties).extra
+        said = author_of(extra=properties).extra
         if tables is None:
             names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
         else:
@@ -206,6 +206,9 @@ class DistributedVerbs:
     def _draft_to_change(self) -> Draft:
         raise NotImplementedError
 
+    def _said(self, info: CommitInfo) -> Author:
+        raise NotImplementedError
+
     name: str
 
     def begin_distributed(
@@ -228,10 +231,8 @@ class DistributedVerbs:
         *,
         parts: Iterable[str | int] | None = None,
         summary: Mapping[str, Any] | None = None,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
         once: str | None = None,
+        **info: Unpack[CommitInfo],
     ) -> SnapshotId:
         """Publish the parts of a distributed snapshot as one commit; gives its number.
 
@@ -244,8 +245,8 @@ class DistributedVerbs:
         """
         if not isinstance(ds, DistributedSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(f"what begin_distributed gave is committed, not {type(ds).__name__}")
-        author_of(None, None, summary)
-        said = author_of(author, message, extra)
+        author_of(extra=summary)
+        said = self._said(info)
         self._check_ours(ds)
         return self._coordinator().commit(ds, manifests, parts, summary, said, check_work(once))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from forklake.errors import MissingDependency
+from forklake.extras import missing
 from forklake.handle import Handle
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingDependency(f"{name} is not installed: run pip install 'forklake[{name}]'") from error
+        raise missing(f"{name} is not installed", name) from error
 
 
 def _plain(table: pa.Table) -> pa.Table:

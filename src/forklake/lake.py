@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self, Unpack
 
 from forklake.catalog import Catalog, merging_of, name_of
 from forklake.commit.catalogs import (
@@ -18,7 +18,15 @@ from forklake.commit.catalogs import (
 )
 from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
-from forklake.errors import CatalogNotFound, InvalidArgument, InvalidUrl, MetadataExists
+from forklake.engine.remote import check_extensions
+from forklake.errors import (
+    CatalogNotFound,
+    ForklakeError,
+    InvalidArgument,
+    InvalidUrl,
+    MetadataExists,
+    NamingError,
+)
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
 from forklake.fork.merge import MergeOptions, MergeResult
 from forklake.fork.paths import own_data_path
@@ -28,7 +36,8 @@ from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
-from forklake.model.snapshots import Author, Snapshot
+from forklake.model.snapshots import Author, CommitInfo, Snapshot
+from forklake.moving import check_moved, guarded, move
 from forklake.store.backend import Database, utc_now
 from forklake.store.cache import StateCache
 from forklake.store.open import (
@@ -60,20 +69,34 @@ class Lake(Handle):
         return self._database.url
 
     def __repr__(self) -> str:
-        """The address."""
-        return f"<Lake {self.url}>"
+        """The address, without a password, and the latest snapshot."""
+        try:
+            latest = f" at snapshot {lake_snapshot(self._database, None)}"
+        except ForklakeError:
+            latest = ""
+        return f"<Lake {self.url}{latest}>"
+
+    def __contains__(self, catalog: object) -> bool:
+        """Whether there is a catalog, by its name or by a handle on it."""
+        try:
+            name = self._name(catalog)  # pyright: ignore[reportArgumentType]
+        except (NamingError, InvalidArgument):
+            return False
+        return bool(self._database.rows("catalog_by_name", name=name))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the catalogs."""
+        return iter([info.name for info in self.catalogs()])
 
     def create_catalog(
         self,
         name: str,
         *,
         if_not_exists: bool = False,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Create an empty catalog with a schema `main`."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         create_catalog(self._database, name, if_not_exists=if_not_exists, author=said)
         return self.catalog(name)
 
@@ -87,9 +110,7 @@ class Lake(Handle):
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Make a catalog that begins as another one is now, or was at one of its snapshots or at a time.
 
@@ -101,7 +122,7 @@ class Lake(Handle):
         """
         path = None if data_path is None else own_data_path(data_path)
         options = ForkOptions(at, path, mode, if_not_exists, ttl)
-        made = self._fork(parent, [name], options, author_of(author, message, extra))
+        made = self._fork(parent, [name], options, author_of(**info))
         return self._handle(made[name], name) if name in made else self.catalog(name)
 
     def fork_many(
@@ -113,9 +134,7 @@ class Lake(Handle):
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> list[Catalog]:
         """Make many forks of a catalog in one commit.
 
@@ -124,7 +143,7 @@ class Lake(Handle):
         """
         wanted = _listed(names, "forks")
         options = ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
-        made = self._fork(parent, wanted, options, author_of(author, message, extra))
+        made = self._fork(parent, wanted, options, author_of(**info))
         return [self._handle(made[name], name) if name in made else self.catalog(name) for name in wanted]
 
     def _fork(
@@ -141,9 +160,7 @@ class Lake(Handle):
         prefer: Prefer | None = None,
         tables: Iterable[str] | None = None,
         dry_run: bool = False,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> MergeResult:
         """Bring what one catalog did since it was last like another into that one, as one commit.
 
@@ -154,7 +171,7 @@ class Lake(Handle):
         later. `dry_run` writes nothing in any case and returns the conflicts.
         """
         chosen = None if tables is None else tuple(_listed(tables, "tables"))
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         taken, target = self._name(source), self._name(into)
         merging = merging_of(self._database, self._states, self._workbench)
         return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run))
@@ -171,11 +188,9 @@ class Lake(Handle):
             session.execute("set_expiry", catalog=catalog_id, expires=expires)
             session.commit()
 
-    def drop_expired(
-        self, *, author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
-    ) -> list[str]:
+    def drop_expired(self, **info: Unpack[CommitInfo]) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
-        return drop_expired(self._database, author_of(author, message, extra))
+        return drop_expired(self._database, author_of(**info))
 
     def _name(self, catalog: str | Catalog) -> str:
         return name_of(self._database, self._workbench, catalog)
@@ -185,7 +200,7 @@ class Lake(Handle):
         return sweep(self._database, self._workbench.storage, utc_now())
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
-        return Catalog(self._database, self._states, catalog_id, name, self._workbench)
+        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self)
 
     def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
         """The handle on a catalog, or on the catalog that had this name at some moment, as it was then.
@@ -199,7 +214,7 @@ class Lake(Handle):
         snapshot = lake_snapshot(self._database, at)
         found = self._database.rows("catalog_by_name_at", name=name, at=snapshot)
         catalog_id = CatalogId(found[0][0]) if found else self._heir(name, snapshot)
-        return Catalog(self._database, self._states, catalog_id, name, self._workbench, snapshot)
+        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self, snapshot)
 
     def _heir(self, name: str, at: SnapshotId) -> CatalogId:
         """The fork that has a name now, if it was made later and its history goes back to a snapshot."""
@@ -218,38 +233,29 @@ class Lake(Handle):
         self,
         name: str | Catalog,
         new_name: str,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Give a catalog another name."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         rename_catalog(self._database, self._name(name), new_name, author=said)
         return self.catalog(new_name)
 
     def drop_catalog(
         self,
         name: str | Catalog,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         drop_catalog(self._database, self._name(name), author=said)
 
     def drop_catalogs(
         self,
         names: Iterable[str | Catalog],
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Drop many catalogs in one commit, or none of them if one is missing."""
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
             raise InvalidArgument("a catalog can be dropped once: one is listed twice")
@@ -294,14 +300,24 @@ def _listed(names: object, of: str) -> list[Any]:
     return list[Any](names)
 
 
-def connect(url: str, *, data_path: str | Path | None = None, create: bool = False) -> Lake:
+def connect(
+    url: str,
+    *,
+    data_path: str | Path | None = None,
+    create: bool = False,
+    moved: bool | Literal["force"] = False,
+) -> Lake:
     """Open a lake by the address of its metadata database.
 
     `sqlite:///lake.db`, `sqlite:////absolute/lake.db`, `duckdb:///lake.duckdb`, `postgresql://user@host:5432/db`;
     the last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` makes the
     lake if there is none. `data_path` is stored then and may be left out afterwards.
+
+    `moved=True` says once that the lake was moved: that this is the only copy of its metadata, and that its
+    files are in `data_path` now, if that is given. Some of them are looked for, unless it is `"force"`.
     """
-    return _open(url, data_path, create=create)
+    check_moved(moved)
+    return _open(url, data_path, create=create, moved=moved)
 
 
 def init(url: str, *, data_path: str | Path | None = None) -> Lake:
@@ -309,11 +325,20 @@ def init(url: str, *, data_path: str | Path | None = None) -> Lake:
     return _open(url, data_path, create=True, refuse_existing=True)
 
 
-def _open(url: str, data_path: str | Path | None, *, create: bool, refuse_existing: bool = False) -> Lake:
+def _open(
+    url: str,
+    data_path: str | Path | None,
+    *,
+    create: bool,
+    refuse_existing: bool = False,
+    moved: bool | Literal["force"] = False,
+) -> Lake:
     address = parse_url(url)
     # Credentials are for this process: what is stored is only where the files are.
     text, options = split_data_path(str(data_path)) if data_path is not None else ("", {})
     given = None if data_path is None else text
+    if given is not None:
+        check_extensions(open_storage(given, options))
     default = f"{address.path}.files/" if given is None and address.path is not None else given
     database = open_database(address, create=create)
     try:
@@ -327,7 +352,12 @@ def _open(url: str, data_path: str | Path | None, *, create: bool, refuse_existi
             if refuse_existing and not created and (given is None or is_finished(database)):
                 raise MetadataExists(f"there is a lake at {database.url} already")
         check_version(database)
-        return Lake(database, open_storage(data_path_of(database, given), options))
+        if moved:
+            found = given if given is not None else data_path_of(database, None)
+            move(database, open_storage(found, options), force=moved == "force")
+        storage = open_storage(data_path_of(database, given), options)
+        check_extensions(storage)
+        return Lake(guarded(database, storage.data_path), storage)
     except BaseException:
         database.close()
         raise

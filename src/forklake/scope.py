@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, Unpack
 
 from forklake.commit.draft import Draft
+from forklake.errors import ForklakeError
+from forklake.model.snapshots import CommitInfo
 from forklake.store.read import Moment
 from forklake.workbench import Workbench
 
@@ -17,6 +19,11 @@ Ids = Callable[[int], int]
 
 class Scope(Protocol):
     """What a table handle needs to know of the catalog or transaction it came from."""
+
+    @property
+    def name(self) -> str:
+        """The name of the catalog."""
+        ...
 
     @property
     def workbench(self) -> Workbench:
@@ -31,6 +38,10 @@ class Scope(Protocol):
         """The catalog as it was, for reading."""
         ...
 
+    def with_commit_info(self, **info: Unpack[CommitInfo]) -> Scope:
+        """The same, with an author, a message and extra info for its commits."""
+        ...
+
     def apply(
         self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
     ) -> tuple[T, Ids]:
@@ -41,3 +52,11 @@ class Scope(Protocol):
         One that cannot be run twice asks for the `present` catalog, not for what is remembered of it.
         """
         ...
+
+
+def seen_at(scope: Scope) -> str:
+    """The snapshot that a handle shows, for its `repr`; nothing if the lake does not answer."""
+    try:
+        return f" at snapshot {scope.read().head.snapshot_id}"
+    except ForklakeError:
+        return ""

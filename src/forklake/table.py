@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -11,7 +12,7 @@ from forklake.commit.output import OPTION, check_tag, options_of, without_option
 from forklake.compacting import CompactResult, Progress, compact_one, filling, merging
 from forklake.engine.select import count_rows
 from forklake.engine.text import shown_as
-from forklake.errors import InvalidSchemaChange
+from forklake.errors import ForklakeError, InvalidSchemaChange
 from forklake.facts import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.model import columns
 from forklake.model.arrow import TypeSource, to_arrow, type_of
@@ -23,7 +24,7 @@ from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, quoted
 from forklake.model.options import NAMES, Options, parse_option
 from forklake.model.predicate import parse_predicate
-from forklake.model.snapshots import Snapshot
+from forklake.model.snapshots import CommitInfo, Snapshot
 from forklake.model.sorting import check_list, partition_fields, show_sort_key, show_transform, sort_keys
 from forklake.rows import RowVerbs
 from forklake.scan.plan import plan_scan
@@ -71,9 +72,14 @@ class Table(RowVerbs):
         return self._definition().name
 
     @property
-    def schema(self) -> str:
+    def schema_name(self) -> str:
         """The name of the schema that the table is in."""
         return self._qualified_name(self._scope.read()).schema
+
+    @property
+    def full_name(self) -> str:
+        """The name with the schema, as `Catalog.table` takes it: `sales.orders`."""
+        return str(self._qualified_name(self._scope.read()))
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -81,8 +87,8 @@ class Table(RowVerbs):
         return self._definition().columns
 
     @property
-    def arrow_schema(self) -> pa.Schema:
-        """The columns as an Arrow schema."""
+    def schema(self) -> pa.Schema:
+        """The columns as an Arrow schema; `schema_name` is the name of the schema that the table is in."""
         return pa.schema(
             [
                 pa.field(column.name, to_arrow(shown_as(column.data_type)), column.nullable)
@@ -90,9 +96,20 @@ class Table(RowVerbs):
             ]
         )
 
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The same as `schema`."""
+        return self.schema
+
     def __repr__(self) -> str:
-        """The name, as SQL would write it."""
-        return f"<Table {self._qualified_name(self._scope.read())}>"
+        """The name, as SQL would write it, the catalog, and the snapshot that is shown."""
+        try:
+            draft = self._scope.read()
+            name, at = str(self._qualified_name(draft)), f" at snapshot {draft.head.snapshot_id}"
+        except ForklakeError:
+            # It was dropped, or its transaction or lake is closed.
+            name, at = f"with id {self._id}", ""
+        return f"<Table {name} of catalog {self._scope.name!r}{at}>"
 
     # ---- Changes of structure ---
 
@@ -103,6 +120,7 @@ class Table(RowVerbs):
         *,
         default: DefaultSource = None,
         nullable: bool = True,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Add a column, or a field of a struct (`"address.zip"`). Rows that exist get the default too."""
         leaf = columns.split_path(name)[-1]
@@ -112,31 +130,31 @@ class Table(RowVerbs):
             table = draft.table(self._id)
             draft.set_columns(table, columns.add(table.columns, name, spec, draft.last_column_id(table)))
 
-        self._scope.apply(change)
+        self._scope.with_commit_info(**info).apply(change)
 
-    def drop_column(self, name: ColumnPath) -> None:
+    def drop_column(self, name: ColumnPath, **info: Unpack[CommitInfo]) -> None:
         """Remove a column or a field of a struct. Older snapshots still show it."""
-        self._change(lambda known: columns.drop(known, name))
+        self._change(lambda known: columns.drop(known, name), info)
 
-    def rename_column(self, name: ColumnPath, new_name: str) -> None:
+    def rename_column(self, name: ColumnPath, new_name: str, **info: Unpack[CommitInfo]) -> None:
         """Give a column or a field of a struct another name."""
-        self._change(lambda known: columns.rename(known, name, new_name))
+        self._change(lambda known: columns.rename(known, name, new_name), info)
 
-    def alter_type(self, name: ColumnPath, type: TypeSource) -> None:
+    def alter_type(self, name: ColumnPath, type: TypeSource, **info: Unpack[CommitInfo]) -> None:
         """Widen the type of a column or field, such as `integer` to `bigint`."""
         wanted = type_of(type)
-        self._change(lambda known: columns.alter_type(known, name, wanted))
+        self._change(lambda known: columns.alter_type(known, name, wanted), info)
 
-    def set_default(self, name: ColumnPath, expression: DefaultSource) -> None:
+    def set_default(self, name: ColumnPath, expression: DefaultSource, **info: Unpack[CommitInfo]) -> None:
         """Change what inserts put into a column they do not name: a literal, or an expression as `now()`."""
         default = default_text(expression)
-        self._change(lambda known: columns.set_default(known, name, default))
+        self._change(lambda known: columns.set_default(known, name, default), info)
 
-    def drop_default(self, name: ColumnPath) -> None:
+    def drop_default(self, name: ColumnPath, **info: Unpack[CommitInfo]) -> None:
         """Let inserts put NULL into a column that they do not name."""
-        self._change(lambda known: columns.set_default(known, name, None))
+        self._change(lambda known: columns.set_default(known, name, None), info)
 
-    def set_nullable(self, name: ColumnPath, flag: bool) -> None:
+    def set_nullable(self, name: ColumnPath, flag: bool, **info: Unpack[CommitInfo]) -> None:
         """Allow NULL in a column, or refuse it from now on; rows that exist must have values then."""
 
         def change(draft: Draft) -> None:
@@ -149,13 +167,13 @@ class Table(RowVerbs):
                 )
             draft.set_columns(table, changed)
 
-        self._scope.apply(change)
+        self._scope.with_commit_info(**info).apply(change)
 
-    def reorder(self, names: Sequence[str]) -> None:
+    def reorder(self, names: Sequence[str], **info: Unpack[CommitInfo]) -> None:
         """Put the named columns first, in this order."""
-        self._change(lambda known: columns.reorder(known, names))
+        self._change(lambda known: columns.reorder(known, names), info)
 
-    def rename(self, new_name: str | tuple[str, str] | QualifiedName) -> None:
+    def rename(self, new_name: str | tuple[str, str] | QualifiedName, **info: Unpack[CommitInfo]) -> None:
         """Give the table another name. A bare name keeps its schema; `schema.name` moves it there."""
 
         def change(draft: Draft) -> None:
@@ -163,11 +181,11 @@ class Table(RowVerbs):
             target = QualifiedName.parse(new_name, "table", schema=self._qualified_name(draft).schema)
             draft.rename_table(table, target)
 
-        self._scope.apply(change)
+        self._scope.with_commit_info(**info).apply(change)
 
-    def drop(self) -> None:
+    def drop(self, **info: Unpack[CommitInfo]) -> None:
         """End the table. Older snapshots still show it."""
-        self._scope.apply(lambda draft: draft.drop_table(draft.table(self._id)))
+        self._scope.with_commit_info(**info).apply(lambda draft: draft.drop_table(draft.table(self._id)))
 
     # ---- How rows are written ---
 
@@ -177,7 +195,7 @@ class Table(RowVerbs):
         draft = self._scope.read()
         return partitioning_of(draft, draft.table(self._id))
 
-    def set_partitioning(self, fields: Sequence[str]) -> None:
+    def set_partitioning(self, fields: Sequence[str], **info: Unpack[CommitInfo]) -> None:
         """Partition new files by columns and what is made of them; files that exist stay as they are.
 
         `region`, `year(ts)`, `month(ts)`, `day(ts)`, `hour(ts)`, `bucket(16, id)`; an empty list ends it.
@@ -188,7 +206,7 @@ class Table(RowVerbs):
             table = draft.table(self._id)
             draft.set_partitioning(table, partition_fields(fields, table.columns))
 
-        self._scope.apply(change)
+        self._scope.with_commit_info(**info).apply(change)
 
     @property
     def sort_order(self) -> tuple[str, ...]:
@@ -196,7 +214,7 @@ class Table(RowVerbs):
         draft = self._scope.read()
         return sort_order_of(draft, draft.table(self._id))
 
-    def set_sort_order(self, keys: Sequence[str]) -> None:
+    def set_sort_order(self, keys: Sequence[str], **info: Unpack[CommitInfo]) -> None:
         """Sort rows of new files: `ts`, `ts DESC`, `ts ASC NULLS FIRST`; an empty list ends it."""
         check_list(keys, "sort keys")
 
@@ -204,14 +222,16 @@ class Table(RowVerbs):
             table = draft.table(self._id)
             draft.set_sort_order(table, sort_keys(keys, table.columns))
 
-        self._scope.apply(change)
+        self._scope.with_commit_info(**info).apply(change)
 
-    def set_option(self, name: str, value: object) -> None:
+    def set_option(self, name: str, value: object, **info: Unpack[CommitInfo]) -> None:
         """Change a setting of this table, such as `data_inlining_row_limit`; None goes back to the lake's."""
         text = None if value is None else str(parse_option(name, value))
         if value is None and name not in NAMES:
             parse_option(name, value)
-        self._scope.apply(lambda draft: draft.set_tag(draft.table(self._id), None, f"{OPTION}{name}", text))
+        self._scope.with_commit_info(**info).apply(
+            lambda draft: draft.set_tag(draft.table(self._id), None, f"{OPTION}{name}", text)
+        )
 
     def options(self) -> Options:
         """The settings that apply to this table."""
@@ -221,18 +241,32 @@ class Table(RowVerbs):
     # ---- Maintenance ---
 
     def compact(
-        self, *, min_files: int = 2, dry_run: bool = False, progress: Progress | None = None
+        self,
+        *,
+        min_files: int = 2,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files; no row changes. See `Catalog.compact`."""
         planner = merging(min_files)
-        return compact_one(self._scope, self._id, planner, dry_run=dry_run, progress=progress)
+        return compact_one(
+            self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
+        )
 
     def rewrite_deletes(
-        self, threshold: float = 0.95, *, dry_run: bool = False, progress: Progress | None = None
+        self,
+        threshold: float = 0.95,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows."""
         planner = filling(threshold)
-        return compact_one(self._scope, self._id, planner, dry_run=dry_run, progress=progress)
+        return compact_one(
+            self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
+        )
 
     # ---- What is known of it ---
 
@@ -253,11 +287,15 @@ class Table(RowVerbs):
 
     # ---- Comments and tags ---
 
-    def comment(self, text: str | None, *, column: ColumnPath | None = None) -> None:
+    def comment(
+        self, text: str | None, *, column: ColumnPath | None = None, **info: Unpack[CommitInfo]
+    ) -> None:
         """Comment the table or a column; None removes the comment."""
-        self.set_tag("comment", text, column=column)
+        self.set_tag("comment", text, column=column, **info)
 
-    def set_tag(self, key: str, value: str | None, *, column: ColumnPath | None = None) -> None:
+    def set_tag(
+        self, key: str, value: str | None, *, column: ColumnPath | None = None, **info: Unpack[CommitInfo]
+    ) -> None:
         """Tag the table or a column; None removes the tag."""
         check_name(key, "tag")
         check_tag(key)
@@ -267,7 +305,7 @@ class Table(RowVerbs):
             target = None if column is None else columns.find(table.columns, column).id
             draft.set_tag(table, target, key, value)
 
-        self._scope.apply(change)
+        self._scope.with_commit_info(**info).apply(change)
 
     def tags(self, *, column: ColumnPath | None = None) -> dict[str, str]:
         """The tags of the table or of a column; its comment is the tag `comment`."""
@@ -289,9 +327,9 @@ class Table(RowVerbs):
     def _qualified_name(self, draft: Draft) -> QualifiedName:
         return draft.name_of(draft.table(self._id))
 
-    def _change(self, reshape: Callable[[Columns], Columns]) -> None:
+    def _change(self, reshape: Callable[[Columns], Columns], info: CommitInfo) -> None:
         def change(draft: Draft) -> None:
             table = draft.table(self._id)
             draft.set_columns(table, reshape(table.columns))
 
-        self._scope.apply(change)
+        self._scope.with_commit_info(**info).apply(change)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from forklake.commit.draft import Draft
 from forklake.commit.publish import Published
 from forklake.errors import InvalidArgument, StoreError, TransactionClosed
 from forklake.model.ids import SnapshotId
 from forklake.model.names import check_text
-from forklake.model.snapshots import Author
+from forklake.model.snapshots import Author, CommitInfo
 from forklake.scope import Ids, Scope
 from forklake.store.read import Moment
 from forklake.verbs import CatalogVerbs
@@ -34,6 +34,8 @@ class Transaction(CatalogVerbs):
     def __init__(self, catalog: Scope, draft: Draft, author: Author, publish: Publish) -> None:
         """Use `Catalog.transaction`."""
         self._catalog = catalog
+        self.name = catalog.name
+        """The name of the catalog."""
         self._draft = draft
         self._author = author
         self._publish = publish
@@ -49,6 +51,12 @@ class Transaction(CatalogVerbs):
             "processes, use Catalog.begin_distributed"
         )
 
+    def __repr__(self) -> str:
+        """The catalog, the snapshot that is read, and what became of the transaction."""
+        end = "" if self._end is None else f", {self._end}"
+        made = "" if self.snapshot is None else f" as snapshot {self.snapshot}"
+        return f"<Transaction on catalog {self.name!r} at snapshot {self.base}{end}{made}>"
+
     @property
     def workbench(self) -> Workbench:
         """What verbs work with: the storage, the engine and the settings of the lake."""
@@ -63,6 +71,16 @@ class Transaction(CatalogVerbs):
         if self._end is not None:
             raise TransactionClosed(f"this transaction was {self._end}: begin a new one")
         return self._draft
+
+    def with_commit_info(self, **info: Unpack[CommitInfo]) -> Transaction:
+        """Refuse what is said of a part: the transaction is one commit, and has said it."""
+        author_of(**info)
+        if any(value is not None for value in info.values()):
+            raise InvalidArgument(
+                f"{' and '.join(info)} of a transaction are said where it begins: "
+                f"catalog.transaction({', '.join(f'{name}=…' for name in info)})"
+            )
+        return self
 
     def apply(
         self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
@@ -118,7 +136,9 @@ class Transaction(CatalogVerbs):
             self.rollback()
 
 
-def author_of(author: str | None, message: str | None, extra: Mapping[str, Any] | None) -> Author:
+def author_of(
+    author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
+) -> Author:
     """What a commit says of itself, checked before any work is done."""
     if author is not None:
         check_text(author, "author")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, TypeVar, Unpack, cast
 
 from forklake.commit.draft import Draft, Tagged
 from forklake.commit.flush import write_inlined
@@ -21,7 +21,7 @@ from forklake.compacting import (
     merging,
     planned,
 )
-from forklake.errors import InvalidArgument
+from forklake.errors import InvalidArgument, InvalidName
 from forklake.handle import Handle
 from forklake.model.columns import build
 from forklake.model.ddl import ColumnSource, columns_of
@@ -35,6 +35,7 @@ from forklake.model.entities import (
 )
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
+from forklake.model.snapshots import CommitInfo
 from forklake.model.sorting import partition_fields, sort_keys
 from forklake.scope import Ids, Scope
 from forklake.store.read import Moment
@@ -51,9 +52,28 @@ ObjectKind = Literal["schema", "table", "view", "macro"]
 class CatalogVerbs(Handle):
     """Reading and changing what a catalog holds."""
 
+    name: str
+
     def read(self) -> Draft:
         """The catalog as it is to be seen now."""
         raise NotImplementedError
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a table or a view of this name: `"sales.orders" in catalog`."""
+        if not isinstance(name, str | tuple | QualifiedName):
+            return False
+        try:
+            target = QualifiedName.parse(name)
+        except InvalidName:
+            return False
+        draft = self.read()
+        return draft.find_table(target) is not None or draft.find_view(target) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """The full names of the tables and views, in order."""
+        draft = self.read()
+        names = [QualifiedName(table.schema, table.name) for table in draft.tables()]
+        return iter([str(name) for name in sorted([*names, *map(draft.name_of, draft.views())])])
 
     @property
     def workbench(self) -> Workbench:
@@ -62,6 +82,10 @@ class CatalogVerbs(Handle):
 
     def at(self, moment: Moment) -> Scope:
         """The catalog as it was at a snapshot or a time, for reading."""
+        raise NotImplementedError
+
+    def with_commit_info(self, **info: Unpack[CommitInfo]) -> CatalogVerbs:
+        """The same, with an author, a message and extra info for its commits."""
         raise NotImplementedError
 
     def apply(
@@ -76,27 +100,31 @@ class CatalogVerbs(Handle):
         """Every schema."""
         return self.read().schemas()
 
-    def create_schema(self, name: str, *, if_not_exists: bool = False) -> None:
+    def create_schema(self, name: str, *, if_not_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
         """Create a schema."""
 
         def change(draft: Draft) -> None:
             if not (if_not_exists and any(schema.name == name for schema in draft.schemas())):
                 draft.create_schema(name)
 
-        self.apply(change)
+        self.with_commit_info(**info).apply(change)
 
-    def rename_schema(self, name: str, new_name: str) -> None:
+    def rename_schema(self, name: str, new_name: str, **info: Unpack[CommitInfo]) -> None:
         """Give a schema another name."""
-        self.apply(lambda draft: draft.rename_schema(draft.schema_named(name), new_name))
+        self.with_commit_info(**info).apply(
+            lambda draft: draft.rename_schema(draft.schema_named(name), new_name)
+        )
 
-    def drop_schema(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
+    def drop_schema(
+        self, name: str, *, cascade: bool = False, if_exists: bool = False, **info: Unpack[CommitInfo]
+    ) -> None:
         """Drop a schema that is empty, or with `cascade` everything in it."""
 
         def change(draft: Draft) -> None:
             if not (if_exists and all(schema.name != name for schema in draft.schemas())):
                 draft.drop_schema(draft.schema_named(name), cascade=cascade)
 
-        self.apply(change)
+        self.with_commit_info(**info).apply(change)
 
     # ---- Tables ---
 
@@ -121,6 +149,7 @@ class CatalogVerbs(Handle):
         sorted_by: Sequence[str] = (),
         if_not_exists: bool = False,
         comment: str | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Table:
         """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`."""
         target = QualifiedName.parse(name)
@@ -145,10 +174,10 @@ class CatalogVerbs(Handle):
                     draft.set_tag(table, column.id, "comment", spec.comment)
             return table.id
 
-        created, ids = self.apply(change)
+        created, ids = self.with_commit_info(**info).apply(change)
         return Table(self, TableId(ids(created)))
 
-    def flush_inlined(self, table: Name | None = None) -> int:
+    def flush_inlined(self, table: Name | None = None, **info: Unpack[CommitInfo]) -> int:
         """Move rows that live in the metadata database into Parquet files, of one table or of all.
 
         Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how
@@ -175,7 +204,7 @@ class CatalogVerbs(Handle):
                 flush.stage(draft)
             return sum(flush.count for flush in flushes)
 
-        return self.apply(change)[0]
+        return self.with_commit_info(**info).apply(change)[0]
 
     def compact(
         self,
@@ -184,6 +213,7 @@ class CatalogVerbs(Handle):
         min_files: int = 2,
         dry_run: bool = False,
         progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files, of one table or of all.
 
@@ -192,19 +222,21 @@ class CatalogVerbs(Handle):
         is a commit of its own. Others may write meanwhile; what they touch is planned again.
         """
         planner = merging(min_files)
-        return self._compact(table, planner, dry_run=dry_run, progress=progress)
+        return self._compact(table, planner, info, dry_run=dry_run, progress=progress)
 
     def rewrite_deletes(
         self,
-        threshold: float = 0.95,
         table: Name | None = None,
+        threshold: float = 0.95,
         *,
         dry_run: bool = False,
         progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
+        table, threshold = table_first(table, threshold)
         planner = filling(threshold)
-        return self._compact(table, planner, dry_run=dry_run, progress=progress)
+        return self._compact(table, planner, info, dry_run=dry_run, progress=progress)
 
     def plan_compaction(self, table: Name, *, min_files: int = 2) -> tuple[Rewrite, ...]:
         """What `compact` would do to a table, as values that can be run anywhere."""
@@ -218,23 +250,30 @@ class CatalogVerbs(Handle):
         found = draft.table_named(QualifiedName.parse(table))
         return planned(draft, found.id, self.workbench, filling(threshold))
 
-    def commit_rewrites(self, done: Sequence[Rewritten]) -> CompactResult:
+    def commit_rewrites(self, done: Sequence[Rewritten], **info: Unpack[CommitInfo]) -> CompactResult:
         """Let files that were rewritten elsewhere take the place of the old ones.
 
         Where somebody has touched an old file since, the new ones come too late and count as given up. It is
         safe to try again after a failure: what stands is not committed twice.
         """
-        return commit_rewrites(self, done)
+        return commit_rewrites(self.with_commit_info(**info), done)
 
     def _compact(
-        self, table: Name | None, planner: Planner, *, dry_run: bool, progress: Progress | None
+        self,
+        table: Name | None,
+        planner: Planner,
+        info: CommitInfo,
+        *,
+        dry_run: bool,
+        progress: Progress | None,
     ) -> CompactResult:
+        scope = self.with_commit_info(**info)
         if table is None:
-            return compact_all(self, planner, dry_run=dry_run, progress=progress)
+            return compact_all(scope, planner, dry_run=dry_run, progress=progress)
         number = self.read().table_named(QualifiedName.parse(table)).id
-        return compact_one(self, number, planner, dry_run=dry_run, progress=progress)
+        return compact_one(scope, number, planner, dry_run=dry_run, progress=progress)
 
-    def drop_table(self, name: Name, *, if_exists: bool = False) -> None:
+    def drop_table(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
         """Drop a table. Older snapshots still show it."""
         target = QualifiedName.parse(name)
 
@@ -242,7 +281,7 @@ class CatalogVerbs(Handle):
             if not (if_exists and draft.find_table(target) is None):
                 draft.drop_table(draft.table_named(target))
 
-        self.apply(change)
+        self.with_commit_info(**info).apply(change)
 
     # ---- Views ---
 
@@ -254,24 +293,32 @@ class CatalogVerbs(Handle):
         return sorted(found, key=lambda view: (view.schema, view.name))
 
     def create_view(
-        self, name: Name, sql: str, *, columns: Sequence[str] = (), or_replace: bool = False
+        self,
+        name: Name,
+        sql: str,
+        *,
+        columns: Sequence[str] = (),
+        or_replace: bool = False,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Store a query under a name; `columns` renames what it returns."""
         target = QualifiedName.parse(name, "view")
         aliases = tuple(check_name(column, "column") for column in _listed(columns, "columns of a view"))
         check_text(sql, "view's SQL")
-        self.apply(lambda draft: draft.create_view(target, sql, aliases=aliases, or_replace=or_replace))
+        self.with_commit_info(**info).apply(
+            lambda draft: draft.create_view(target, sql, aliases=aliases, or_replace=or_replace)
+        )
 
-    def rename_view(self, name: Name, new_name: Name) -> None:
+    def rename_view(self, name: Name, new_name: Name, **info: Unpack[CommitInfo]) -> None:
         """Give a view another name. A bare name keeps its schema."""
 
         def change(draft: Draft) -> None:
             view = draft.view_named(QualifiedName.parse(name, "view"))
             draft.rename_view(view, QualifiedName.parse(new_name, "view", schema=draft.name_of(view).schema))
 
-        self.apply(change)
+        self.with_commit_info(**info).apply(change)
 
-    def drop_view(self, name: Name, *, if_exists: bool = False) -> None:
+    def drop_view(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
         """Drop a view."""
         target = QualifiedName.parse(name, "view")
 
@@ -279,7 +326,7 @@ class CatalogVerbs(Handle):
             if not (if_exists and draft.find_view(target) is None):
                 draft.drop_view(draft.view_named(target))
 
-        self.apply(change)
+        self.with_commit_info(**info).apply(change)
 
     # ---- Macros ---
 
@@ -299,6 +346,7 @@ class CatalogVerbs(Handle):
         table: bool = False,
         overloads: Sequence[MacroImpl] = (),
         or_replace: bool = False,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Store an expression, or with `table` a query, with parameters; or several as `overloads`."""
         target = QualifiedName.parse(name, "macro")
@@ -308,9 +356,11 @@ class CatalogVerbs(Handle):
             raise InvalidArgument(f'macro "{target}" needs SQL, or overloads')
         for impl in impls:
             _check_implementation(impl)
-        self.apply(lambda draft: draft.create_macro(target, impls, or_replace=or_replace))
+        self.with_commit_info(**info).apply(
+            lambda draft: draft.create_macro(target, impls, or_replace=or_replace)
+        )
 
-    def rename_macro(self, name: Name, new_name: Name) -> None:
+    def rename_macro(self, name: Name, new_name: Name, **info: Unpack[CommitInfo]) -> None:
         """Give a macro another name. A bare name keeps its schema."""
 
         def change(draft: Draft) -> None:
@@ -319,9 +369,9 @@ class CatalogVerbs(Handle):
                 macro, QualifiedName.parse(new_name, "macro", schema=draft.name_of(macro).schema)
             )
 
-        self.apply(change)
+        self.with_commit_info(**info).apply(change)
 
-    def drop_macro(self, name: Name, *, if_exists: bool = False) -> None:
+    def drop_macro(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
         """Drop a macro."""
         target = QualifiedName.parse(name, "macro")
 
@@ -329,7 +379,7 @@ class CatalogVerbs(Handle):
             if not (if_exists and draft.find_macro(target) is None):
                 draft.drop_macro(draft.macro_named(target))
 
-        self.apply(change)
+        self.with_commit_info(**info).apply(change)
 
     # ---- Comments and tags ---
 
@@ -338,15 +388,27 @@ class CatalogVerbs(Handle):
         draft = self.read()
         return without_options(draft.tags(_object(draft, kind, name).id))
 
-    def set_tag(self, kind: ObjectKind, name: Name, key: str, value: str | None) -> None:
+    def set_tag(
+        self, kind: ObjectKind, name: Name, key: str, value: str | None, **info: Unpack[CommitInfo]
+    ) -> None:
         """Tag a schema, table, view or macro; None removes the tag."""
         check_name(key, "tag")
         check_tag(key)
-        self.apply(lambda draft: draft.set_tag(_object(draft, kind, name), None, key, value))
+        self.with_commit_info(**info).apply(
+            lambda draft: draft.set_tag(_object(draft, kind, name), None, key, value)
+        )
 
-    def comment(self, kind: ObjectKind, name: Name, text: str | None) -> None:
+    def comment(self, kind: ObjectKind, name: Name, text: str | None, **info: Unpack[CommitInfo]) -> None:
         """Comment a schema, table, view or macro; None removes the comment."""
-        self.set_tag(kind, name, "comment", text)
+        self.set_tag(kind, name, "comment", text, **info)
+
+
+def table_first(table: Name | float | None, threshold: Name | float) -> tuple[Name | None, float]:
+    """Both orders: once, `rewrite_deletes` took the threshold before the table."""
+    if not isinstance(table, int | float):
+        # What is no share at all is refused by the planner.
+        return table, cast("float", threshold)
+    return (None if isinstance(threshold, int | float) else threshold), table
 
 
 def _object(draft: Draft, kind: ObjectKind, name: Name) -> Tagged:

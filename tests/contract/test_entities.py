@@ -359,8 +359,8 @@ def test_a_renamed_schema_takes_its_tables_along(catalog: forklake.Catalog) -> N
         tx.rename_schema("old", "new")
         assert [info.schema for info in tx.tables()] == ["new"]
     assert catalog.table("new.t").id == table.id
-    assert table.schema == "new"
-    assert catalog.table("old.t", at=before).schema == "old"
+    assert table.schema_name == "new"
+    assert catalog.table("old.t", at=before).schema_name == "old"
 
 
 def test_views_are_versioned(catalog: forklake.Catalog) -> None:
@@ -436,7 +436,7 @@ def test_a_handle_follows_its_table_through_renames(catalog: forklake.Catalog) -
     table = catalog.create_table("t", "id INT")
     other = catalog.table("t")
     other.rename("u")
-    assert (table.name, str(table)) == ("u", "<Table main.u>")
+    assert (table.name, table.full_name) == ("u", "main.u")
     catalog.create_table("t", "other INT")
     assert [column.name for column in table.columns] == ["id"]
     other.drop()

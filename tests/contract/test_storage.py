@@ -742,7 +742,7 @@ def test_without_the_extension_the_error_tells_how_to_install_it(
     monkeypatch.setattr(remote, "find_spec", lambda _: None)
     with tempfile.TemporaryDirectory() as empty:
         connection.execute("SET extension_directory = $folder", {"folder": empty})
-        with pytest.raises(MissingDependency, match=re.escape("pip install 'forklake[s3]'")):
+        with pytest.raises(MissingDependency, match=r"pip install '.*\[s3\]'"):
             attach_storage(connection, bucket)
     assert issubclass(MissingDependency, ForklakeError)
 

@@ -229,7 +229,7 @@ class Run:
             case "set_nullable", name, flag:
                 table.set_nullable([name], flag)
             case "rename", name:
-                table.rename((table.schema, name))
+                table.rename((table.schema_name, name))
             case verb, *arguments:
                 getattr(table, verb)(*arguments)
         return None

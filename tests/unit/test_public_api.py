@@ -59,7 +59,16 @@ def test_every_public_method_has_a_docstring() -> None:
 
 
 def test_a_transaction_has_the_verbs_of_a_catalog() -> None:
-    catalog_only = {"at", "snapshots", "transaction", "diff", "materialize", "reservations"}
+    catalog_only = {
+        "at",
+        "snapshots",
+        "transaction",
+        "diff",
+        "materialize",
+        "reservations",
+        "fork",
+        "merge_into",
+    }
     catalog_only |= {"begin_distributed", "commit_distributed", "cancel_distributed"}
     verbs = {
         name

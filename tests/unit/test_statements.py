@@ -97,7 +97,7 @@ OWN_ENDS = {"end_data_files": "ducklake_data_file", "end_delete_files": "ducklak
 
 # PostgreSQL does in one statement what takes embedded databases several.
 EMBEDDED_ONLY = {"lock_head", "add_snapshot", "add_changes"}
-POSTGRESQL_ONLY = {"lock_and_allocate", "record_snapshot"}
+POSTGRESQL_ONLY = {"home", "lock_and_allocate", "record_snapshot"}
 SEQUENCES = {"ducklake_next_snapshot_id", "ducklake_next_catalog_id", "ducklake_next_file_id"}
 
 

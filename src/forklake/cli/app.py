@@ -115,6 +115,7 @@ def program(
 # Nothing is imported late: `forklake/__init__.py`, which runs before any of this, has loaded it all already.
 COMMANDS: tuple[Callable[..., None], ...] = (
     commands.init,
+    commands.moved,
     commands.create,
     commands.catalogs,
     forking.fork,

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
 from forklake.cli.describe import describe_table, render_description
+from forklake.cli.history import render_history
 from forklake.cli.managing import CatalogNow
 from forklake.cli.options import At, Settings
-from forklake.cli.render import render
+from forklake.cli.render import agreed, is_terminal, render
+from forklake.errors import InvalidArgument
+from forklake.lake import connect
 from forklake.lake import init as init_lake
 from forklake.model.entities import CatalogInfo
+from forklake.model.snapshots import CommitInfo
+from forklake.store.open import parse_url
 
 
 @dataclass(frozen=True, slots=True)
-class LakeCreated:
-    """A new lake."""
+class LakeThere:
+    """A lake that was created or moved, and where its files are."""
 
     lake: str
     data_path: str
@@ -41,10 +47,48 @@ def init(
             help="A folder or bucket for data files; beside the database by default. PostgreSQL needs one.",
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Make the folder of the database too, without asking.")
+    ] = False,
 ) -> None:
-    """Create a lake. One that exists is left alone, and the command refused."""
+    """Create a lake. One that exists is left alone, and the command refused.
+
+    For a folder that is not there it asks first, at a terminal; elsewhere it wants --yes.
+    """
+    if not yes:
+        _confirm_folder(settings.url)
     with init_lake(settings.url, data_path=data_path) as lake:
-        render(LakeCreated(lake.url, lake.data_path), settings.output)
+        render(LakeThere(lake.url, lake.data_path), settings.output)
+
+
+def _confirm_folder(url: str) -> None:
+    """Ask before a folder is made for an embedded database: its name may be a slip."""
+    path = parse_url(url).path
+    if path is None or path.parent.exists():
+        return
+    if not is_terminal(sys.stdin):
+        raise InvalidArgument(
+            f"there is no folder {path.parent}: make it, or run the command again with --yes, which does"
+        )
+    if not agreed(f"There is no folder {path.parent}. Make it?"):
+        raise InvalidArgument("nothing was created: the answer was not yes")
+
+
+def moved(
+    settings: Settings,
+    data_path: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Where the data files are now; as before by default.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Do not look for the data files in their new place.")
+    ] = False,
+) -> None:
+    """Say that the lake was moved: its metadata to where --lake is, its files to --data-path, or both.
+
+    A lake whose metadata were copied or moved can only be read until then. A copy needs files of its own.
+    """
+    with connect(settings.url, data_path=data_path, moved="force" if force else True) as lake:
+        render(LakeThere(lake.url, lake.data_path), settings.output)
 
 
 def create(
@@ -53,10 +97,11 @@ def create(
     if_not_exists: Annotated[
         bool, typer.Option("--if-not-exists", help="Be content with a catalog that has the name already.")
     ] = False,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Create an empty catalog."""
     with settings.connect() as lake:
-        catalog = lake.create_catalog(name, if_not_exists=if_not_exists)
+        catalog = lake.create_catalog(name, if_not_exists=if_not_exists, **info)
         render(CatalogNow.of(catalog), settings.output)
 
 
@@ -103,4 +148,4 @@ def describe(
 def snapshots(settings: Settings) -> None:
     """List the commits of the lake, or with --catalog those of one catalog, oldest first."""
     with settings.connect() as lake:
-        render(lake.snapshots(settings.catalog or None), settings.output, last="changes")
+        render_history(lake.snapshots(settings.catalog or None), settings.output)

@@ -18,6 +18,7 @@ import typer
 from rich.text import Text
 
 from forklake.cli.checks import Step
+from forklake.cli.history import SnapshotListed, write_history
 from forklake.cli.options import Settings
 from forklake.cli.render import Output, is_terminal, literal, render, terminal
 from forklake.cli.story import STEPS
@@ -25,7 +26,6 @@ from forklake.cli.story_spark import LOCAL, SparkStory, check_master
 from forklake.errors import InvalidArgument, MissingDependency
 from forklake.lake import Lake, init
 from forklake.localpg import LocalPostgres
-from forklake.model.snapshots import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class StoryTold:
 
     lake: str
     steps: tuple[StepTold, ...]
-    snapshots: tuple[Snapshot, ...]
+    snapshots: tuple[SnapshotListed, ...]
     kept: str | None
 
 
@@ -89,7 +89,9 @@ def demo(
             told.append(_run(step, lake, len(told) + 1, settings.output))
         if not no_spark:
             told += _run_spark(master, place, lake, len(told) + 1, settings.output)
-        story = StoryTold(url, tuple(told), tuple(lake.snapshots()), str(place) if keep else None)
+        story = StoryTold(
+            url, tuple(told), tuple(map(SnapshotListed.of, lake.snapshots())), str(place) if keep else None
+        )
         _tell_end(story, _milliseconds_since(begun), postgres=postgres, output=settings.output)
 
 
@@ -185,7 +187,7 @@ def _tell_end(story: StoryTold, milliseconds: float, *, postgres: bool, output: 
         return
     console = terminal()
     # What Spark and merges add to a commit is for programs, and as wide as several screens.
-    render([replace(snapshot, extra=None) for snapshot in story.snapshots], output, last="changes")
+    write_history([replace(snapshot, extra=None) for snapshot in story.snapshots])
     console.print()
     console.print(f"All of it was checked, in {milliseconds / 1000:.1f} seconds.", soft_wrap=True)
     if story.kept is None:

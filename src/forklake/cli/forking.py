@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
@@ -17,6 +17,7 @@ from forklake.fork.diff import ObjectDiff, TableFacts
 from forklake.fork.merge import MergeResult
 from forklake.lake import Lake
 from forklake.model.changes import Change, Conflict
+from forklake.model.snapshots import CommitInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ def fork(
     ttl: Annotated[
         str | None, typer.Option(metavar="TIME", help="Let it expire: 90s, 30m, 12h, 7d from now.")
     ] = None,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Fork a catalog: the fork begins as the parent is, and neither sees what the other does then."""
     lifetime = None if ttl is None else span(ttl)
@@ -119,6 +121,7 @@ def fork(
             mode="copy" if copy else "reference",
             if_not_exists=if_not_exists,
             ttl=lifetime,
+            **info,
         )
         (about,) = [catalog for catalog in lake.catalogs() if catalog.id == made.id]
         result = ForkMade(about.name, about.id, about.parent, about.fork_snapshot, about.expires_at)
@@ -150,11 +153,11 @@ def merge(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The catalog whose changes are taken.")],
     into: Annotated[str, typer.Option(metavar="NAME", help="The catalog that gets them.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and stop.")] = False,
-    message: Annotated[str | None, typer.Option(metavar="TEXT", help="What the commit says.")] = None,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Bring what a catalog did into another one, as one commit. Conflicts are listed, and nothing is done."""
     with settings.connect() as lake:
-        result, refusal = _merge(lake, source, into, message, dry_run=dry_run)
+        result, refusal = _merge(lake, source, into, info, dry_run=dry_run)
         if settings.output is Output.JSON:
             render(_merged(result), settings.output)
         elif refusal is None and not result.changes:
@@ -170,11 +173,11 @@ def merge(
 
 
 def _merge(
-    lake: Lake, source: str, into: str, message: str | None, *, dry_run: bool
+    lake: Lake, source: str, into: str, info: CommitInfo, *, dry_run: bool
 ) -> tuple[MergeResult, MergeConflict | None]:
     """What came of it; with conflicts, what would have come, and the refusal."""
     try:
-        result = lake.merge(source, into, dry_run=dry_run, message=message)
+        result = lake.merge(source, into, dry_run=dry_run, **info)
     except MergeConflict as refusal:
         if not refusal.conflicts:
             raise

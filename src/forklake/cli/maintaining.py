@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 from rich.console import Console
@@ -15,6 +15,7 @@ from forklake.cli.options import Settings
 from forklake.cli.render import is_terminal, literal, render
 from forklake.compacting import CompactProgress
 from forklake.compacting import Progress as Report
+from forklake.model.snapshots import CommitInfo
 
 
 def compact(
@@ -34,14 +35,15 @@ def compact(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say about what would happen, and stop.")
     ] = False,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Merge small files and move inlined rows into files. No row changes, now or in the past."""
     with settings.connect() as lake, _bar() as progress:
         catalog = settings.find_catalog(lake)
         if deletes is None:
-            result = catalog.compact(table, dry_run=dry_run, progress=progress)
+            result = catalog.compact(table, dry_run=dry_run, progress=progress, **info)
         else:
-            result = catalog.rewrite_deletes(deletes, table, dry_run=dry_run, progress=progress)
+            result = catalog.rewrite_deletes(table, deletes, dry_run=dry_run, progress=progress, **info)
     render(result.tables, settings.output)
 
 

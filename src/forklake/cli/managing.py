@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated, Self
+from typing import Annotated, Self, Unpack
 
 import typer
 
 from forklake.catalog import Catalog
 from forklake.cli.options import Settings, span
-from forklake.cli.render import is_terminal, literal, render
+from forklake.cli.render import agreed, is_terminal, render
 from forklake.errors import InvalidArgument
 from forklake.lake import Lake
+from forklake.model.snapshots import CommitInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,11 @@ def rename(
     settings: Settings,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the catalog.")],
     new_name: Annotated[str, typer.Argument(metavar="NEW", help="The name that it gets.")],
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Give a catalog another name."""
     with settings.connect() as lake:
-        render(CatalogNow.of(lake.rename_catalog(name, new_name)), settings.output)
+        render(CatalogNow.of(lake.rename_catalog(name, new_name, **info)), settings.output)
 
 
 def ttl(
@@ -77,12 +79,13 @@ def materialize(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The name of the catalog; by default --catalog.")
     ] = None,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Copy the metadata that a fork inherits, so that it no longer depends on its ancestors."""
     chosen = settings if name is None else replace(settings, catalog=name)
     with settings.connect() as lake:
         catalog = chosen.find_catalog(lake)
-        catalog.materialize()
+        catalog.materialize(**info)
         render(CatalogNow.of(catalog), settings.output)
 
 
@@ -96,6 +99,7 @@ def drop(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be dropped, and stop.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, even at a terminal.")] = False,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Drop catalogs in one commit. Older snapshots still show them, and no other catalog loses anything."""
     if bool(names) == expired:
@@ -109,9 +113,9 @@ def drop(
                 _ask(found)
             if expired:
                 # One whose time was extended meanwhile is kept.
-                dropped = lake.drop_expired()
+                dropped = lake.drop_expired(**info)
             else:
-                lake.drop_catalogs(wanted)
+                lake.drop_catalogs(wanted, **info)
                 dropped = wanted
         render([replace(each, dropped=each.name in dropped) for each in found], settings.output)
 
@@ -128,7 +132,5 @@ def _about(catalog: Catalog) -> CatalogDropped:
 def _ask(found: list[CatalogDropped]) -> None:
     tables = sum(each.tables for each in found)
     what = f'catalog "{found[0].name}"' if len(found) == 1 else f"{len(found)} catalogs"
-    # On stderr, since stdout is for the result.
-    typer.echo(f"{literal(f'Drop {what} with {tables} tables?')} [y/N] ", err=True, nl=False)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not agreed(f"Drop {what} with {tables} tables?"):
         raise InvalidArgument("nothing was dropped: the answer was not yes")

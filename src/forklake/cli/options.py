@@ -104,8 +104,25 @@ _REPEATED = (
 )
 
 
+_COMMIT: tuple[tuple[str, Any, Any], ...] = (
+    (
+        "author",
+        Annotated[str | None, typer.Option("--author", metavar="NAME", help="Who makes the commit.")],
+        None,
+    ),
+    (
+        "message",
+        Annotated[str | None, typer.Option("--message", metavar="TEXT", help="What the commit says.")],
+        None,
+    ),
+)
+
+
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn a function of settings and options into a command that takes the global options too."""
+    """Turn a function of settings and options into a command that takes the global options too.
+
+    One that commits takes `**info`, and so the options that say who commits and why.
+    """
 
     @functools.wraps(command)
     def run(context: typer.Context, lake: str | None, catalog: str | None, json: bool, **given: Any) -> None:
@@ -118,12 +135,14 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         command(settings, **given)
 
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
+    named = [parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    common = _REPEATED if len(named) == len(own) else (*_COMMIT, *_REPEATED)
     parameters = [
         inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
-        *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
+        *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named),
         *(
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-            for name, annotation, default in _REPEATED
+            for name, annotation, default in common
         ),
     ]
     # Typer reads the signature to learn what a command takes.

@@ -10,15 +10,15 @@ import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from forklake.cli.app import app
-from forklake.cli.commands import CatalogListed, LakeCreated
+from forklake.cli.commands import CatalogListed, LakeThere
 from forklake.cli.demo import StoryTold
 from forklake.cli.describe import TableDescription
 from forklake.cli.forking import DiffShown, ForkMade, Merged
+from forklake.cli.history import SnapshotListed
 from forklake.cli.managing import CatalogDropped, CatalogNow, TimeToLive
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.compacting import CompactedTable
 from forklake.model.entities import TableInfo
-from forklake.model.snapshots import Snapshot
 
 _HEAD = """\
 # The command line
@@ -44,7 +44,8 @@ The global options may stand before the command or after it; after it they count
 """
 
 RESULTS: dict[str, tuple[str, type[Any]]] = {
-    "init": ("an object", LakeCreated),
+    "init": ("an object", LakeThere),
+    "moved": ("an object", LakeThere),
     "create": ("an object", CatalogNow),
     "catalogs": ("a list of objects", CatalogListed),
     "fork": ("an object", ForkMade),
@@ -56,7 +57,7 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "drop": ("a list of objects", CatalogDropped),
     "tables": ("a list of objects", TableInfo),
     "describe": ("an object", TableDescription),
-    "snapshots": ("a list of objects", Snapshot),
+    "snapshots": ("a list of objects", SnapshotListed),
     "compact": ("a list of objects", CompactedTable),
     "demo": ("an object", StoryTold),
 }

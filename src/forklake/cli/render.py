@@ -109,6 +109,12 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+def agreed(question: str) -> bool:
+    """Whether the person at the terminal says yes. It is asked on stderr, since stdout is for the result."""
+    typer.echo(f"{literal(question)} [y/N] ", err=True, nl=False)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def terminal() -> Console:
     """A console that takes no text for markup, and styles it only if a person is looking."""
     return Console(markup=False, highlight=False, emoji=False)

@@ -115,7 +115,7 @@ class SparkStory:
             if missing is None:
                 raise
             raise EngineError(
-                f"executors lack a package ({missing[0]}): run pip install 'forklake[spark]' where they "
+                f"executors lack a package ({missing[0]}): install forklake with its extra spark where they "
                 "are, and let PYSPARK_PYTHON name their Python"
             ) from error
         lost = sorted(host for host, _, reaches in seen if not reaches)

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from forklake.data.storage import Storage
-from forklake.errors import MissingDependency
+from forklake.extras import missing
 
 _SALT = secrets.token_bytes(16)
 _attaching = threading.Lock()
@@ -38,6 +38,15 @@ def attach_storage(connection: duckdb.DuckDBPyConnection, storage: Storage) -> N
             cursor.execute(f"DROP TEMPORARY SECRET IF EXISTS {former}")
 
 
+def check_extensions(storage: Storage) -> None:
+    """Refuse a bucket that DuckDB could not read, before anything is written there."""
+    if storage.is_local or all(_wheel_of(name) is not None for name in _extensions(storage)):
+        return
+    with duckdb.connect() as connection:
+        for name in _extensions(storage):
+            _load_extension(connection, name)
+
+
 def literal(address: str) -> str:
     """An address as `read_parquet` takes it for one file: left alone, `*`, `?` and `[` are patterns."""
     # A backslash escapes in buckets only.
@@ -57,9 +66,10 @@ def _create_secret(cursor: duckdb.DuckDBPyConnection, storage: Storage, name: st
         # Its own files first; for absolute paths into other buckets these credentials are as good as any.
         "SCOPE": [storage.data_path, "s3://"],
     }
-    _load_extension(cursor, "httpfs")
-    if options.access_key is None and not options.anonymous:
-        _load_extension(cursor, "aws")
+    needed = _extensions(storage)
+    for extension in needed:
+        _load_extension(cursor, extension)
+    if "aws" in needed:
         values["PROVIDER"] = "credential_chain"
         values["REFRESH"] = "auto"
     given = {option: value for option, value in values.items() if value is not None}
@@ -75,19 +85,31 @@ def _fingerprint(storage: Storage) -> str:
     return hmac.new(_SALT, text.encode(), hashlib.sha256).hexdigest()[:16]
 
 
-def _load_extension(cursor: duckdb.DuckDBPyConnection, name: str) -> None:
-    """From its wheel, or from where DuckDB itself keeps extensions; never from the network."""
+def _extensions(storage: Storage) -> tuple[str, ...]:
+    """What DuckDB needs for a bucket: credentials that nobody gave are found by another extension."""
+    options = storage.s3.options
+    return ("httpfs",) if options.access_key is not None or options.anonymous else ("httpfs", "aws")
+
+
+def _wheel_of(name: str) -> Path | None:
+    """The file of an extension, if there is a wheel of it for this DuckDB."""
     wheel = find_spec(f"duckdb_extension_{name}")
     for folder in wheel.submodule_search_locations or () if wheel else ():
         file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
         if file.exists():
-            path = str(file).replace("'", "''")
-            cursor.execute(f"LOAD '{path}'")
-            return
+            return file
+    return None
+
+
+def _load_extension(cursor: duckdb.DuckDBPyConnection, name: str) -> None:
+    """From its wheel, or from where DuckDB itself keeps extensions; never from the network."""
+    file = _wheel_of(name)
+    if file is not None:
+        path = str(file).replace("'", "''")
+        cursor.execute(f"LOAD '{path}'")
+        return
     try:
         cursor.execute(f"LOAD {name}")
     except duckdb.Error as error:
-        raise MissingDependency(
-            f"DuckDB {duckdb.__version__} needs its extension {name} to read from S3: "
-            "run pip install 'forklake[s3]'"
-        ) from error
+        needed = f"DuckDB {duckdb.__version__} needs its extension {name} to read from S3"
+        raise missing(needed, "s3") from error

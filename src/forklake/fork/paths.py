@@ -31,9 +31,9 @@ def _refuse_file(folder: Path) -> None:
             return
 
 
-def refuse_overlap(session: Session, data_path: str, lake: str) -> None:
+def refuse_overlap(session: Session, data_path: str, lake: str | None = None) -> None:
     """Refuse a data path that lies in another one, or around it: nobody could tell whose files are whose."""
-    taken = [lake, *(row[0] for row in session.rows("own_data_paths"))]
+    taken = [row[0] for row in session.rows("own_data_paths")] + ([] if lake is None else [lake])
     wanted = _canonical(data_path)
     for other in taken:
         found = _canonical(other)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
+from forklake.model.history import summary_of
 from forklake.model.ids import CatalogId, SnapshotId
 
 
@@ -22,6 +23,13 @@ class Snapshot:
     message: str | None = None
     extra: Mapping[str, Any] | None = None
     schema_version: int = 0
+    _footprint: str | None = field(default=None, repr=False, compare=False)
+    _catalogs: Mapping[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
+
+    @property
+    def summary(self) -> str:
+        """What it did, in words and with the names that things had then: `inserted into sales.orders`."""
+        return summary_of(self.changes, self._footprint, self._catalogs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +50,11 @@ class Author:
     author: str | None = None
     message: str | None = None
     extra: Mapping[str, Any] | None = None
+
+
+class CommitInfo(TypedDict, total=False):
+    """The keywords that every verb takes that commits: what the commit says of itself."""
+
+    author: str | None
+    message: str | None
+    extra: Mapping[str, Any] | None

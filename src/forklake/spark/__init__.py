@@ -1,14 +1,14 @@
 """forklake on Spark: `session()`, `SparkCatalog`, and the format "forklake".
 
-Needs `pip install 'forklake[spark]'`.
+Needs the extra `spark`: `pip install '.[spark]'` in a clone.
 """
 
 from importlib.util import find_spec
 
-from forklake.errors import MissingDependency
+from forklake.extras import missing
 
 if find_spec("pyspark") is None:
-    raise MissingDependency("PySpark is not installed: run pip install 'forklake[spark]'")
+    raise missing("PySpark is not installed", "spark")
 
 from forklake.spark.catalog import SparkCatalog
 from forklake.spark.session import session

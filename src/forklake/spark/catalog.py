@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -21,6 +22,7 @@ from forklake.errors import InvalidArgument
 from forklake.handle import Handle
 from forklake.merging import Matched, NotMatched, RowsMerged
 from forklake.model.ddl import ColumnSource
+from forklake.model.snapshots import CommitInfo
 from forklake.rows import check_assignments
 from forklake.spark.changes import read_changes
 from forklake.spark.compact import runner_on
@@ -33,7 +35,7 @@ from forklake.spark.types import given_schema
 from forklake.spark.write import write_frame
 from forklake.store.read import Moment
 from forklake.table import Table
-from forklake.verbs import CatalogVerbs, Name
+from forklake.verbs import CatalogVerbs, Name, table_first
 
 
 class SparkCatalog(Handle):
@@ -88,6 +90,7 @@ class SparkCatalog(Handle):
         sorted_by: Sequence[str] = (),
         if_not_exists: bool = False,
         comment: str | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Table:
         """Create a table with the columns of a frame or of its schema, or as `Catalog.create_table` does.
 
@@ -101,18 +104,21 @@ class SparkCatalog(Handle):
             sorted_by=sorted_by,
             if_not_exists=if_not_exists,
             comment=comment,
+            **info,
         )
 
-    def append(self, frame: DataFrame, table: Name) -> int:
+    def append(self, frame: DataFrame, table: Name, **info: Unpack[CommitInfo]) -> int:
         """Add the rows of a frame to a table, as one snapshot. Returns how many.
 
         Columns are found by name, and those that are not there get their defaults. Values are cast only if
         each stays what it is.
         """
         given = _checked(frame)
-        return self._publish(table, "append", lambda writing: write_frame(given, writing)).inserted
+        return self._publish(table, "append", lambda writing: write_frame(given, writing), info).inserted
 
-    def overwrite(self, frame: DataFrame, table: Name, where: str | None = None) -> int:
+    def overwrite(
+        self, frame: DataFrame, table: Name, where: str | None = None, **info: Unpack[CommitInfo]
+    ) -> int:
         """Replace all rows, or those that meet a condition, by those of a frame. Returns how many came."""
         given = _checked(frame)
 
@@ -123,16 +129,24 @@ class SparkCatalog(Handle):
             return [*cleared, *write_frame(given, writing)]
 
         empty = self.catalog.table(table).delete if where is None else None
-        return self._publish(table, "overwrite", work, before=empty).inserted
+        return self._publish(table, "overwrite", work, info, before=empty).inserted
 
-    def delete(self, table: Name, where: str | None = None) -> int:
+    def delete(self, table: Name, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
         """Delete the rows that meet a condition, or all. Returns how many there were."""
         if where is None:
             # Nothing has to be read for that.
-            return self.catalog.table(table).delete()
-        return self._publish(table, "delete", lambda writing: delete_rows(self.spark, writing, where)).deleted
+            return self.catalog.table(table).delete(**info)
+        return self._publish(
+            table, "delete", lambda writing: delete_rows(self.spark, writing, where), info
+        ).deleted
 
-    def update(self, table: Name, assignments: Mapping[str, str], where: str | None = None) -> int:
+    def update(
+        self,
+        table: Name,
+        assignments: Mapping[str, str],
+        where: str | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> int:
         """Give columns new values, computed from the old row by SQL. Returns how many rows changed.
 
         Conditions and values are what `Table.update` takes, and mean the same.
@@ -142,7 +156,7 @@ class SparkCatalog(Handle):
             values = check_assignments(assignments, writing.table.columns)
             return update_rows(self.spark, writing, values, where)
 
-        return self._publish(table, "update", work).updated
+        return self._publish(table, "update", work, info).updated
 
     def merge(
         self,
@@ -152,6 +166,7 @@ class SparkCatalog(Handle):
         *,
         when_matched: Matched = "update",
         when_not_matched: NotMatched = "insert",
+        **info: Unpack[CommitInfo],
     ) -> RowsMerged:
         """Bring rows of a frame into a table: those with the same keys change, the others are new.
 
@@ -162,7 +177,7 @@ class SparkCatalog(Handle):
         def work(writing: Writing) -> list[Done]:
             return merge_frame(self.spark, writing, given, on, when_matched, when_not_matched)
 
-        return self._publish(table, "merge", work)
+        return self._publish(table, "merge", work, info)
 
     # ---- The past ---
 
@@ -182,35 +197,52 @@ class SparkCatalog(Handle):
         min_files: int = 2,
         dry_run: bool = False,
         progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files; see `Catalog.compact`."""
-        return self._compact(table, merging(min_files), dry_run=dry_run, progress=progress)
+        return self._compact(table, merging(min_files), info, dry_run=dry_run, progress=progress)
 
     def rewrite_deletes(
         self,
-        threshold: float = 0.95,
         table: Name | None = None,
+        threshold: float = 0.95,
         *,
         dry_run: bool = False,
         progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
-        return self._compact(table, filling(threshold), dry_run=dry_run, progress=progress)
+        table, threshold = table_first(table, threshold)
+        return self._compact(table, filling(threshold), info, dry_run=dry_run, progress=progress)
 
     def _compact(
-        self, table: Name | None, planner: Planner, *, dry_run: bool, progress: Progress | None
+        self,
+        table: Name | None,
+        planner: Planner,
+        info: CommitInfo,
+        *,
+        dry_run: bool,
+        progress: Progress | None,
     ) -> CompactResult:
+        scope = self.catalog.with_commit_info(**info)
         runner = runner_on(self.spark, self.catalog.workbench.storage)
         if table is None:
-            return compact_all(self.catalog, planner, dry_run=dry_run, progress=progress, runner=runner)
+            return compact_all(scope, planner, dry_run=dry_run, progress=progress, runner=runner)
         number = self.catalog.table(table).id
-        return compact_one(self.catalog, number, planner, dry_run=dry_run, progress=progress, runner=runner)
+        return compact_one(scope, number, planner, dry_run=dry_run, progress=progress, runner=runner)
 
     def _publish(
-        self, table: Name, operation: str, work: Work, before: Callable[[], object] | None = None
+        self,
+        table: Name,
+        operation: str,
+        work: Work,
+        info: CommitInfo,
+        *,
+        before: Callable[[], object] | None = None,
     ) -> RowsMerged:
+        scope = self.catalog.with_commit_info(**info)
         prepare(self.spark)
-        return publish(self.catalog, table, work, operation=operation, ttl=self.ttl, before=before)
+        return publish(scope, table, work, operation=operation, ttl=self.ttl, before=before)
 
 
 def _kind(value: object) -> str:

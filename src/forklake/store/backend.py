@@ -42,6 +42,16 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """Where a database is."""
+
+    name: str
+    """Its place: the path of a file, or a server, a database and a schema by their names."""
+    identity: str
+    """What stays when that is renamed, and is another for a copy."""
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """A snapshot as it is stored, with what it did and where its catalog stands then."""
 
@@ -139,6 +149,14 @@ class Database(Protocol):
     @property
     def url(self) -> str:
         """Its address, without a password."""
+        ...
+
+    def home(self) -> Home | None:
+        """Where it is; None if that cannot be known."""
+        ...
+
+    def check_writable(self) -> None:
+        """Refuse a database that is known to allow only reading, before any work is done."""
         ...
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:

@@ -22,9 +22,10 @@ from forklake.errors import (
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
-from forklake.store.backend import Row, UniqueViolation
+from forklake.store.backend import Home, Row, UniqueViolation
 from forklake.store.built import end_set, insert_set, insert_values, update_set
 from forklake.store.embedded import EmbeddedSession
+from forklake.store.home import home_of_file
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES
@@ -59,9 +60,17 @@ class DuckDBDatabase:
 
     def transaction(self) -> DuckDBSession:
         """Begin a transaction that may write, when it is this thread's turn."""
+        self.check_writable()
+        return DuckDBSession(self, self._pool)
+
+    def home(self) -> Home:
+        """The file."""
+        return home_of_file(self.path)
+
+    def check_writable(self) -> None:
+        """Refuse a file that cannot be written."""
         if self.read_only:
             raise ReadOnlyStore(f"{self.path} is read-only: ask for write permission on the file")
-        return DuckDBSession(self, self._pool)
 
     def exists(self) -> bool:
         """Whether the file holds a lake in the metadata schema, finished or not."""

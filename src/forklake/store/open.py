@@ -12,12 +12,14 @@ from forklake.errors import (
     DataPathMismatch,
     InvalidUrl,
     MetadataNotFound,
+    MissingDependency,
     StoreError,
     StoreUnavailable,
     UnsupportedVersion,
 )
 from forklake.model.names import check_name, in_user_folder
 from forklake.store.backend import Database, UniqueViolation
+from forklake.store.home import remember_home
 
 VERSION = "0.5-dev1"
 DEFAULT_SCHEMA = "ducklake"
@@ -109,8 +111,12 @@ def open_database(address: Address, *, create: bool) -> Database:
             url = f"{file_url('duckdb', path)}?{urlencode({'metadata_schema': schema})}"
             return DuckDBDatabase(path, url, metadata_schema=schema)
         case Address("postgresql", None, str() as conninfo):
-            from forklake.store.postgres import PostgresDatabase
-
+            try:
+                from forklake.store.postgres import PostgresDatabase
+            except ImportError as error:
+                raise MissingDependency(
+                    f"the driver of PostgreSQL cannot be loaded ({error}): run pip install 'psycopg[binary]'"
+                ) from error
             return PostgresDatabase(conninfo, metadata_schema=schema, pool_size=_pool_size(address))
         case _:
             raise InvalidUrl(f"an address needs a file or a server; use {_EXAMPLES}")
@@ -152,6 +158,9 @@ def create_lake(database: Database, data_path: str) -> bool:
         if database.exists():
             return False
         raise
+    with database.transaction() as session:
+        remember_home(session, database.home())
+        session.commit()
     return True
 
 
@@ -181,7 +190,8 @@ def data_path_of(database: Database, given: str | None) -> str:
     found = database.rows("setting", key="data_path")
     if found and given is not None and given != found[0][0]:
         raise DataPathMismatch(
-            f"the lake at {database.url} keeps its files in {found[0][0]}, not {given}: leave data_path out"
+            f"the lake at {database.url} keeps its files in {found[0][0]}, not {given}: leave data_path "
+            "out, or pass moved=True if its files were moved there"
         )
     if found:
         return found[0][0]
@@ -194,6 +204,7 @@ def data_path_of(database: Database, given: str | None) -> str:
     with suppress(UniqueViolation), database.transaction() as session:
         if not session.rows("setting", key="data_path"):
             session.insert("ducklake_metadata", ("key", "value"), [("data_path", given)])
+            remember_home(session, database.home())
             session.commit()
     return data_path_of(database, given)
 

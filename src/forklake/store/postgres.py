@@ -29,6 +29,7 @@ from forklake.store.backend import (
     PAUSES,
     Allocation,
     Answer,
+    Home,
     Interrupted,
     OpenTransaction,
     Record,
@@ -99,6 +100,18 @@ class PostgresDatabase:
     def transaction(self) -> PostgresSession:
         """Begin a transaction that may write."""
         return PostgresSession(self)
+
+    def home(self) -> Home | None:
+        """The schema, by the server and the database that it is in; None where asking that is not allowed."""
+        try:
+            (found,) = self.rows("home", schema=self.metadata_schema)
+        except StoreError:
+            return None
+        server, database, database_id, schema_id = found
+        return Home(f"{server}/{database}/{self.metadata_schema}", f"{server}/{database_id}/{schema_id}")
+
+    def check_writable(self) -> None:
+        """Whether a server takes writes, it says when it is asked to."""
 
     def exists(self) -> bool:
         """Whether the metadata schema holds a lake, finished or not."""

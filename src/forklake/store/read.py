@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from forklake.model.entities import (
     Tag,
     View,
 )
+from forklake.model.history import other_catalogs
 from forklake.model.ids import FOREVER, CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
 from forklake.model.layout import PartitionField, Partitioning, SortKey, SortOrder
 from forklake.model.names import split_name
@@ -156,6 +157,7 @@ def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
         found = database.rows("snapshots")
     else:
         found = database.rows("snapshots_of_catalog", catalog=catalog)
+    names = _names_of_others(database, {number for row in found for number in other_catalogs(row[3] or "")})
     return [
         Snapshot(
             SnapshotId(snapshot),
@@ -166,9 +168,25 @@ def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
             message,
             None if extra is None else json.loads(extra),
             schema_version,
+            footprint,
+            {number: names(number, snapshot) for number in other_catalogs(changes or "")},
         )
-        for snapshot, moment, schema_version, changes, author, message, extra, name in found
+        for snapshot, moment, schema_version, changes, author, message, extra, name, footprint in found
     ]
+
+
+def _names_of_others(database: Database, catalogs: set[int]) -> Callable[[int, int], str]:
+    """What catalogs were called at some snapshot, read in one query."""
+    known: dict[int, list[tuple[int, str]]] = {}
+    found = database.rows("names_of_catalogs", catalogs=json.dumps(sorted(catalogs))) if catalogs else ()
+    for number, begin, name in found:
+        known.setdefault(number, []).append((begin, name))
+
+    def name_at(number: int, snapshot: int) -> str:
+        names = [name for begin, name in known.get(number, ()) if begin <= snapshot]
+        return names[-1] if names else f"catalog {number}"
+
+    return name_at
 
 
 class CatalogState:

@@ -18,9 +18,10 @@ from forklake.errors import (
     StoreUnavailable,
 )
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.store.backend import Row, UniqueViolation
+from forklake.store.backend import Home, Row, UniqueViolation
 from forklake.store.built import end_row, insert_row, update_row
 from forklake.store.embedded import EmbeddedSession
+from forklake.store.home import home_of_file
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES
@@ -56,9 +57,17 @@ class SqliteDatabase:
 
     def transaction(self) -> SqliteSession:
         """Begin a transaction that may write, when it is its turn."""
+        self.check_writable()
+        return SqliteSession(self, self._pool)
+
+    def home(self) -> Home:
+        """The file."""
+        return home_of_file(self.path)
+
+    def check_writable(self) -> None:
+        """Refuse a file that cannot be written."""
         if self.read_only:
             raise ReadOnlyStore(f"{self.path} is read-only: ask for write permission on the file")
-        return SqliteSession(self, self._pool)
 
     def exists(self) -> bool:
         """Whether the file holds a lake, finished or not."""

@@ -2,3 +2,9 @@
 
 -- name: metadata_exists
 SELECT 1 WHERE to_regclass('ducklake_metadata') IS NOT NULL;
+
+-- name: home
+-- What tells this schema from a copy of it, by its name and by its identity.
+SELECT c.system_identifier::text, d.datname::text, d.oid::bigint, n.oid::bigint
+  FROM pg_control_system() c, pg_database d, pg_namespace n
+ WHERE d.datname = current_database() AND n.nspname = $schema;

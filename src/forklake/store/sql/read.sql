@@ -9,6 +9,16 @@ SELECT value FROM ducklake_metadata WHERE key = $key AND scope IS NULL;
 -- All settings of the whole lake.
 SELECT key, value FROM ducklake_metadata WHERE scope IS NULL;
 
+-- name: some_files
+-- Some of the oldest files below the data path, and of the newest.
+SELECT path
+  FROM (SELECT path FROM ducklake_data_file
+         WHERE path_is_relative AND path <> '' ORDER BY data_file_id LIMIT $most) oldest
+UNION
+SELECT path
+  FROM (SELECT path FROM ducklake_data_file
+         WHERE path_is_relative AND path <> '' ORDER BY data_file_id DESC LIMIT $most) newest;
+
 -- name: head
 -- Where a catalog stands now.
 SELECT snapshot_id, schema_version, data_path, snapshot_time, end_snapshot
@@ -82,6 +92,15 @@ SELECT COALESCE(f.copied_snapshot, f.max_snapshot)
   JOIN ducklake_catalog_lineage f ON f.catalog_id = o.catalog_id AND f.depth = o.depth - 1
  WHERE o.catalog_id = $catalog AND o.source_catalog_id = $catalog;
 
+-- name: parent_catalog
+-- The catalog that another one was forked from, dropped or not, with its latest name.
+SELECT f.source_catalog_id,
+       (SELECT p.catalog_name FROM ducklake_catalog p
+         WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1)
+  FROM ducklake_catalog_lineage o
+  JOIN ducklake_catalog_lineage f ON f.catalog_id = o.catalog_id AND f.depth = o.depth - 1
+ WHERE o.catalog_id = $catalog AND o.source_catalog_id = $catalog;
+
 -- name: live_ancestors
 -- The catalogs whose rows a catalog reads beside its own.
 SELECT source_catalog_id, max_snapshot
@@ -100,7 +119,8 @@ SELECT s.snapshot_id, s.snapshot_time, s.schema_version, c.changes_made, c.autho
          WHERE n.catalog_id = c.catalog_id AND n.begin_snapshot <= s.snapshot_id
            AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes o
                             WHERE o.snapshot_id = s.snapshot_id AND o.catalog_id > c.catalog_id)
-         ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name
+         ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name,
+       c.footprint
   FROM ducklake_snapshot s
   LEFT JOIN ducklake_snapshot_changes c
          ON c.snapshot_id = s.snapshot_id
@@ -113,10 +133,18 @@ SELECT s.snapshot_id, s.snapshot_time, s.schema_version, s.changes_made, s.autho
        s.commit_extra_info,
        (SELECT n.catalog_name FROM ducklake_catalog n
          WHERE n.catalog_id = s.source_catalog_id AND n.begin_snapshot <= s.snapshot_id
-         ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name
+         ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name,
+       s.footprint
   FROM visible_snapshot s
  WHERE s.catalog_id = $catalog
  ORDER BY s.snapshot_id;
+
+-- name: names_of_catalogs
+-- Every name that some catalogs had, oldest first.
+SELECT catalog_id, begin_snapshot, catalog_name
+  FROM ducklake_catalog
+ WHERE catalog_id IN ids($catalogs)
+ ORDER BY begin_snapshot;
 
 -- name: snapshot_exists
 SELECT 1 FROM ducklake_snapshot WHERE snapshot_id = $at;

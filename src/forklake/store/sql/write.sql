@@ -103,3 +103,8 @@ UPDATE ducklake_snapshot_reservation
 -- name: remove_setting
 -- A setting of the whole lake.
 DELETE FROM ducklake_metadata WHERE key = $key AND scope IS NULL;
+
+-- name: move_files
+-- Files that were imported from below the data path, which is another one now.
+UPDATE ducklake_data_file SET path = $present || substr(path, length($former) + 1)
+ WHERE NOT path_is_relative AND substr(path, 1, length($former)) = $former;

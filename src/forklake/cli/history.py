@@ -1,0 +1,45 @@
+"""What the command line shows of commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Self
+
+from forklake.cli.render import Output, render, to_plain, write_table
+from forklake.model.snapshots import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotListed:
+    """A commit: what it did in DuckLake's notation, and in words."""
+
+    id: int
+    time: datetime
+    catalog: str | None
+    changes: str
+    author: str | None
+    message: str | None
+    extra: Mapping[str, Any] | None
+    schema_version: int
+    summary: str
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """What a snapshot shows."""
+        return cls(*(getattr(snapshot, field.name) for field in fields(cls)))
+
+
+def render_history(snapshots: Sequence[Snapshot], output: Output) -> None:
+    """Print commits: names for people, and for programs DuckLake's notation too."""
+    listed = [SnapshotListed.of(snapshot) for snapshot in snapshots]
+    if output is Output.JSON:
+        render(listed, output)
+    else:
+        write_history(listed)
+
+
+def write_history(listed: Sequence[SnapshotListed]) -> None:
+    """Print commits as text, without DuckLake's notation."""
+    write_table([{**to_plain(one), "changes": None} for one in listed], last="summary")

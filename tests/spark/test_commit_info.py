@@ -1,0 +1,50 @@
+"""Every verb of Spark that commits says who and why, and a handle says where it is."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import forklake
+from forklake.spark import SparkCatalog
+
+INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
+READS = {"read", "changes"}
+
+
+def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
+    with forklake.connect(f"sqlite:///{tmp_path}/lake.db", create=True) as lake:
+        catalog = lake.create_catalog("c")
+        on_spark = SparkCatalog(spark, catalog)
+        frame = spark.createDataFrame([(n, 0) for n in range(50)], "id INT, n INT")
+        few = spark.createDataFrame([(1, 5), (99, 5)], "id INT, n INT")
+        calls = {
+            "create_table": lambda **info: on_spark.create_table("t", frame, **info),
+            "append": lambda **info: on_spark.append(frame, "t", **info),
+            "overwrite": lambda **info: on_spark.overwrite(frame, "t", "id < 5", **info),
+            "update": lambda **info: on_spark.update("t", {"n": "1"}, "id < 9", **info),
+            "delete": lambda **info: on_spark.delete("t", "id = 3", **info),
+            "merge": lambda **info: on_spark.merge(few, "t", "id", **info),
+            "rewrite_deletes": lambda **info: on_spark.rewrite_deletes("t", 0, **info),
+            "compact": lambda **info: on_spark.compact("t", **info),
+        }
+        found = inspect.getmembers(SparkCatalog, inspect.isfunction)
+        assert {name for name, _ in found if not name.startswith("_")} - READS == set(calls)
+        for name, call in calls.items():
+            before = catalog.snapshot
+            call(**INFO)
+            (made,) = [snapshot for snapshot in catalog.snapshots() if snapshot.id > before]
+            assert made.extra is not None, name
+            assert (made.author, made.message, made.extra["run"]) == ("ada", "why", 7), name
+        on_spark.delete("t", **INFO)
+        assert catalog.snapshots()[-1].author == "ada"
+        assert repr(on_spark) == f"<SparkCatalog <Catalog 'c' at snapshot {catalog.snapshot}>>"
+        with catalog.transaction() as tx:
+            inside = SparkCatalog(spark, tx)
+            with pytest.raises(forklake.InvalidArgument, match="where it begins"):
+                inside.append(frame, "t", author="bob")
+            with pytest.raises(forklake.InvalidArgument, match="where it begins"):
+                inside.delete("t", message="no")
+        assert on_spark.read("t").count() == 0
