@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack
@@ -93,6 +92,12 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """What verbs work with: the storage, the engine and the settings of the lake."""
         return self._workbench
 
+    def _twin(self) -> Catalog:
+        """Another handle on the same catalog, to be shown or used otherwise."""
+        twin = object.__new__(Catalog)
+        vars(twin).update(vars(self))
+        return twin
+
     @property
     def moment(self) -> Moment | None:
         """The snapshot or time at which the catalog is shown; None for the present."""
@@ -105,7 +110,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     def at(self, moment: Moment) -> Catalog:
         """The same catalog as it was at a snapshot or a time, for reading."""
-        past = copy(self)
+        past = self._twin()
         past._at = moment
         past._head()
         return past
@@ -119,13 +124,13 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         found = self._database.rows("parent_catalog", catalog=self.id)
         if not found:
             return None
-        parent = copy(self)
+        parent = self._twin()
         parent.id, parent.name, parent._at = CatalogId(found[0][0]), found[0][1], None
         return parent
 
     def fork(self, name: str, **options: Unpack[ForkKeywords]) -> Catalog:
         """Make a catalog that begins as this one is now, or as it is shown; see `Lake.fork`."""
-        present = copy(self)
+        present = self._twin()
         present._at = None
         if self._at is not None:
             options.setdefault("at", self._at)
@@ -219,7 +224,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """
         if not info:
             return self
-        told = copy(self)
+        told = self._twin()
         told._info = self._info | info
         told._said()
         return told
