@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 import forklake
 from forklake.data.schema import ROW_ID_NAME
+from forklake.model.ids import SnapshotId
 from forklake.model.types import to_sql
 from forklake.store.files import FileReader, delete_file
 
@@ -29,14 +30,14 @@ def check_files(lake: forklake.Lake, catalogs: Iterable[str] | None = None) -> i
     for name in [info.name for info in lake.catalogs()] if catalogs is None else catalogs:
         catalog = lake.catalog(name)
         for table in catalog.tables():
-            reader = FileReader(lake._database, catalog.id, table.id, catalog.snapshot)
+            reader = FileReader(lake._database, catalog.id, table.id, SnapshotId(catalog.snapshot))
             seen += _check_table(lake, reader)
             _check_bounds(reader, catalog.table((table.schema, table.name)))
     return seen
 
 
 def _check_table(lake: forklake.Lake, reader: FileReader) -> int:
-    changed = reader.changed(-1, reader.at)  # type: ignore[arg-type]
+    changed = reader.changed(SnapshotId(-1), reader.at)
     counts = {past.file.id: past.file.record_count for past in changed.files}
     for past in changed.files:
         if not past.file.inlined and past.file.mapping_id is None:

@@ -6,7 +6,7 @@ Files stay where they are, and nothing is translated but names of columns; inlin
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ _TABLES = (
 @contextmanager
 def stock_client(
     raw: Callable[..., Any], catalog: forklake.Catalog, root: str, folder: Path
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Generator[duckdb.DuckDBPyConnection]:
     """A DuckDB with the catalog attached as `lake`, read by the extension; the copy is made in `folder`."""
     file = folder / f"{catalog.name}-{catalog.snapshot}.ducklake"
     with _duckdb() as connection:
@@ -60,7 +60,7 @@ def stock_client(
 
 
 @contextmanager
-def _duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
+def _duckdb() -> Generator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
         folder = importlib.resources.files("duckdb_extension_ducklake")
         connection.execute(f"LOAD '{folder / f'extensions/v{duckdb.__version__}/ducklake.duckdb_extension'}'")
