@@ -58,6 +58,7 @@ from forklake.errors import (
     ViewNotFound,
 )
 from forklake.facts import TableFile, TableStats
+from forklake.filerows import FileRows
 from forklake.feed import ChangeFeed
 from forklake.fork.diff import ObjectDiff
 from forklake.fork.merge import MergedTable, MergeResult
@@ -98,6 +99,7 @@ __all__ = [
     "DuplicateColumn",
     "EngineError",
     "FileMissing",
+    "FileRows",
     "ForklakeError",
     "InvalidArgument",
     "InvalidData",
