@@ -43,6 +43,8 @@ _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }  # fmt: skip
+_LISTED = frozenset({"varchar", "date", "time", "timestamp", "timestamptz", "uuid", "blob"})
+"""What both engines find in a list as they find it equal."""
 _MANY = 200
 """Longer lists of values are given to Spark as one text."""
 _ALIKE = frozenset({"boolean", "date", "time", "timestamp", "timestamptz", "varchar", "blob", "uuid"})
@@ -182,6 +184,10 @@ class _Translation:
             case In() if len(leaf.values) > _MANY and (among := _among(column, leaf.values)) is not None:
                 return f"({place} IN ({among}))"
             case In():
+                if column.type in _LISTED and column.id not in self.nanos:
+                    said = [_literal(value, column.data_type) for value in leaf.values]
+                    if None not in said:
+                        return f"({place} IN ({', '.join(map(str, said))}))"
                 found = [self._compared(column, place, "=", value) for value in leaf.values]
                 return f"({' OR '.join(found)})"
 
