@@ -58,8 +58,8 @@ from forklake.errors import (
     ViewNotFound,
 )
 from forklake.facts import TableFile, TableStats
-from forklake.filerows import FileRows
 from forklake.feed import ChangeFeed
+from forklake.filerows import FileRows
 from forklake.fork.diff import ObjectDiff
 from forklake.fork.merge import MergedTable, MergeResult
 from forklake.lake import Lake, connect, init

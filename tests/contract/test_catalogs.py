@@ -250,7 +250,8 @@ def test_the_past_is_found_by_text_as_by_a_datetime(lake: forklake.Lake, catalog
     table = catalog.create_table("t", "id INTEGER")
     table.append([{"id": 1}])
     here, there = datetime.now() + timedelta(days=2), datetime.now(UTC) + timedelta(days=2)
-    for at in (here.isoformat(), there.isoformat(), here.date().isoformat(), f" {there.isoformat(' ')}", here.date()):
+    texts = (here.isoformat(), there.isoformat(), f" {there.isoformat(' ')}", here.date().isoformat())
+    for at in (*texts, here.date()):
         assert table.scan(at=at).count() == 1
         assert catalog.table("t", at=at).count() == catalog.at(at).table("t").count() == 1
         assert lake.catalog(catalog.name, at=at).table("t").count() == 1
@@ -259,7 +260,7 @@ def test_the_past_is_found_by_text_as_by_a_datetime(lake: forklake.Lake, catalog
     for at in ("2001-01-01", "2001-01-01T10:00:00+02:00", "20010101"):
         with pytest.raises(SnapshotNotFound):
             catalog.at(at).tables()
-    for at, said in (("yesterday", "2024-01-31"), ("", "2024-01-31"), ("3", "number, 3"), (True, "ISO"), (1.5, "ISO")):
+    for at, said in (("yesterday", "2024-01-31"), ("", "2024-01-31"), ("3", "number, 3"), (1.5, "ISO")):
         with pytest.raises(InvalidArgument, match=said):
             table.scan(at=at)  # pyright: ignore[reportArgumentType]
         with pytest.raises(InvalidArgument, match=said):

@@ -14,6 +14,7 @@ from forklake.errors import InvalidPredicate
 from forklake.model import longlists
 from tests.contract.rows.shown import MANY
 
+FIRST = date(2024, 1, 1)
 COLUMNS = {
     "i": ("INTEGER", lambda at: at, str),
     "b": ("HUGEINT", lambda at: at, str),
@@ -21,7 +22,7 @@ COLUMNS = {
     "d": ("DECIMAL(8, 2)", lambda at: at, lambda at: f"{at}.50" if at % 2 else str(at)),
     "f": ("DOUBLE", lambda at: at / 2, lambda at: str(at / 2)),
     "t": ("VARCHAR", lambda at: f"it's, {at}|,", lambda at: f"'it''s, {at}|,'"),
-    "day": ("DATE", lambda at: date(2024, 1, 1) + timedelta(at), lambda at: f"'{date(2024, 1, 1) + timedelta(at)}'"),
+    "day": ("DATE", lambda at: FIRST + timedelta(at), lambda at: f"'{FIRST + timedelta(at)}'"),
     "id": ("UUID", lambda at: UUID(int=at), lambda at: f"'{UUID(int=at)}'"),
     "q": ("INTEGER", lambda at: at, lambda at: f"'{at}'"),
     "s": ("STRUCT(x BIGINT)", lambda at: {"x": at}, str),
@@ -72,8 +73,10 @@ def test_odd_texts_around_a_long_list_are_left_to_the_parser(table: forklake.Tab
     assert table.update({"t": f"CASE WHEN i IN ({numbers}) THEN 'in' END"}) == MANY + 3
     assert table.scan("t = 'in'").count() == 51
     assert table.delete(f"i IN ({numbers})") == 51
-    for bad in (f"i IN ({numbers}", f"i IN ({numbers}))", f"nope IN ({numbers})", f"i IN ({texts}, 'x)",
-                f"i IN ({numbers}) -- more", f"sum(i) IN ({numbers})", f"i IN ({numbers}); DROP TABLE t"):  # fmt: skip
+    for bad in (
+        f"i IN ({numbers}", f"i IN ({numbers}))", f"nope IN ({numbers})", f"i IN ({texts}, 'x)",
+        f"i IN ({numbers}) -- more", f"sum(i) IN ({numbers})", f"i IN ({numbers}); DROP TABLE t",
+    ):  # fmt: skip
         with pytest.raises(InvalidPredicate):
             table.scan(bad).count()
 
