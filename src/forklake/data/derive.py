@@ -14,8 +14,6 @@ from forklake.errors import InvalidData
 from forklake.model.ddl import ColumnSource, ColumnSpec
 from forklake.model.types import Decimal, List, Map, Scalar, Struct
 
-_TYPES = (str, type, pa.DataType, Scalar, Decimal, List, Map, Struct)
-
 
 def derived(source: Any, *, rows: bool) -> tuple[ColumnSource, Rows | None]:
     """Column definitions, and the rows that they come from, if `rows` are wanted and there are any.
@@ -32,7 +30,7 @@ def derived(source: Any, *, rows: bool) -> tuple[ColumnSource, Rows | None]:
         case ArrowArray() if rows:
             batch = pa.record_batch(source)
             return batch.schema, batch
-        case Mapping() if any(not isinstance(value, _TYPES) for value in source.values()):
+        case Mapping() if source and all(map(_is_column, source.values())):
             return _with_rows(pa.table({str(name): _column(name, v) for name, v in source.items()}))
         case Mapping():
             return source, None
@@ -40,6 +38,15 @@ def derived(source: Any, *, rows: bool) -> tuple[ColumnSource, Rows | None]:
             return _from_items(source)
         case _:
             return source, None
+
+
+def _is_column(values: object) -> bool:
+    """Whether something is the values of a column, and not its type."""
+    if isinstance(
+        values, str | bytes | Mapping | type | pa.DataType | Scalar | Decimal | List | Map | Struct
+    ):
+        return False
+    return isinstance(values, Iterable | ArrowStream | ArrowArray)
 
 
 def _with_rows(table: pa.Table) -> tuple[pa.Schema, pa.Table]:
