@@ -60,6 +60,7 @@ from forklake.errors import (
 )
 from forklake.facts import TableFile, TableStats
 from forklake.feed import ChangeFeed
+from forklake.filerows import FileRows
 from forklake.fork.diff import ObjectDiff
 from forklake.fork.merge import MergedTable, MergeResult
 from forklake.lake import Lake, connect, init
@@ -99,6 +100,7 @@ __all__ = [
     "DuplicateColumn",
     "EngineError",
     "FileMissing",
+    "FileRows",
     "ForklakeError",
     "InvalidArgument",
     "InvalidData",

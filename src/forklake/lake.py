@@ -27,6 +27,7 @@ from forklake.errors import (
     MetadataExists,
     NamingError,
 )
+from forklake.filerows import FileRows, Paths, read_files
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
 from forklake.fork.merge import MergeOptions, MergeResult
 from forklake.fork.paths import own_data_path
@@ -224,6 +225,14 @@ class Lake(Handle):
             if points and stood and stood[0][0] <= points[0][0]:
                 return CatalogId(catalog_id)
         raise CatalogNotFound(f'no catalog was named "{name}" at snapshot {at}')
+
+    def read(self, path: Paths, *, format: str | None = None, **options: object) -> FileRows:
+        """Rows of CSV, Parquet and JSON files, for `append`, `create_table` and all that takes rows.
+
+        A path may be a pattern (`in/*.csv`), and there may be several. Nothing is read before it is asked
+        for, and then batch by batch. Options are those of DuckDB's reader: `delim=";"`, `header=False`.
+        """
+        return read_files(self._workbench.engine, path, format, options)
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""

@@ -8,20 +8,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from forklake.assigning import Assignments, new_values
 from forklake.data import frames
-from forklake.data.fit import fit
+from forklake.data.fit import cast_rows, fit
+from forklake.data.intake import ArrowStream, opened
 from forklake.data.values import array_of
 from forklake.engine.merge import SOURCE, TARGET, Join
 from forklake.errors import ColumnNotFound, DuplicateColumn, InvalidArgument, InvalidData
 from forklake.model.columns import Columns, find
 from forklake.model.entities import Column
-from forklake.model.expressions import check_qualified
+from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
-from forklake.model.predicate import Predicate, parse_predicate
+from forklake.model.predicate import Predicate, parse_predicate, parse_qualified
 
-Matched = str | Mapping[str, str]
+Matched = str | Assignments
 """`update`, `delete`, `ignore`, or new values by column: `{"n": "target.n + source.n"}`."""
-NotMatched = str | Mapping[str, str]
+NotMatched = str | Assignments
 """`insert`, `ignore`, or values by column: `{"n": "source.n"}`."""
 
 
@@ -34,13 +36,13 @@ class RowsMerged:
     inserted: int = 0
 
 
-def join_of(data: Any, on: str | Sequence[str], columns: Columns) -> Join:
+def join_of(data: Any, on: str | Sequence[str], columns: Columns, *, cast: bool = False) -> Join:
     """The rows of the source, with the columns that are the table's in the table's types."""
     names = [on] if isinstance(on, str) else list(on)
     if not names:
         raise InvalidArgument("a merge needs at least one column to join on")
     keys = [find(columns, [name]) for name in names]
-    rows = _fitted(data, columns)
+    rows = _fitted(data, columns, cast)
     given = {name.lower(): name for name in rows.column_names}
     if len(given) < rows.num_columns:
         raise DuplicateColumn("two columns of the source have one name; case makes no difference")
@@ -102,37 +104,49 @@ def unmatched_values(asked: object, join: Join, columns: Columns) -> dict[str, s
 def _values(asked: Mapping[Any, Any], join: Join, columns: Columns, sides: tuple[str, ...]) -> dict[str, str]:
     if not asked:
         raise InvalidArgument("values for a merge name at least one column")
-    known = {SOURCE: set(join.rows.column_names), TARGET: {column.name for column in columns}}
-    return {
-        find(columns, [name]).name: check_qualified(expression, {side: known[side] for side in sides})
-        for name, expression in asked.items()
-    }
+    known = {SOURCE: _source_columns(join, columns), TARGET: columns}
+    over = {side: known[side] for side in sides}
+    return new_values(
+        asked,
+        columns,
+        lambda text: parse_qualified(text, over),
+        (lambda column: f"{TARGET}.{quoted(column.name)}") if TARGET in sides else None,
+    )
 
 
-def _fitted(data: Any, columns: Columns) -> pa.Table:
+def _source_columns(join: Join, columns: Columns) -> Columns:
+    """The columns of the source; of those that the table does not have, only the names are known."""
+    given = {name: column for column in columns if (name := join.names.get(column.name)) is not None}
+    return tuple(
+        replace(given[name], name=name) if name in given else Column(ColumnId(0), name, "varchar")
+        for name in join.rows.column_names
+    )
+
+
+def _fitted(data: Any, columns: Columns, cast: bool) -> pa.Table:
     by_name = {column.name.lower(): column for column in columns}
     if isinstance(data, list | tuple):
-        return _from_dicts(list(data), by_name)
+        return _from_dicts(list(data), by_name, cast)
     try:
         source = frames.table_of(data, columns) if frames.is_frame(data) else data
-        table = source.read_all() if isinstance(source, pa.RecordBatchReader) else pa.table(source)
+        table = opened(source).read_all() if isinstance(source, ArrowStream) else pa.table(source)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidData(f"no rows can be read from a {type(data).__name__}: {error}") from error
     table = table.drop_columns(list(frames.unnamed_index(table.schema, columns)))
     arrays = [
-        _one(fit, values, by_name[name.lower()]) if name.lower() in by_name else values
+        _one(values, by_name[name.lower()], cast) if name.lower() in by_name else values
         for name, values in zip(table.column_names, table.columns, strict=True)
     ]
     return pa.table(arrays, names=table.column_names)
 
 
-def _one(convert: Any, values: pa.ChunkedArray, column: Column) -> pa.Array:
+def _one(values: pa.ChunkedArray, column: Column, cast: bool) -> pa.Array:
     array = values.combine_chunks()
     array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
-    return convert(array, column)
+    return cast_rows(array, column, 0) if cast else fit(array, column)
 
 
-def _from_dicts(rows: list[Any], by_name: Mapping[str, Column]) -> pa.Table:
+def _from_dicts(rows: list[Any], by_name: Mapping[str, Column], cast: bool) -> pa.Table:
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidData("the rows of a source are dicts, or Arrow data")
     given = [str(name) for name in rows[0]] if rows else []
@@ -150,7 +164,7 @@ def _from_dicts(rows: list[Any], by_name: Mapping[str, Column]) -> pa.Table:
     for name in names:
         values = [row.get(name) for row in rows]
         column = by_name.get(name.lower())
-        arrays[name] = _unknown(values, name) if column is None else array_of(values, column)
+        arrays[name] = _unknown(values, name) if column is None else array_of(values, column, cast=cast)
     return pa.table(arrays)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from forklake.assigning import column_path
 from forklake.commit.draft import Draft
 from forklake.engine.bounds import bound
 from forklake.engine.changes import ROW_COLUMN
@@ -16,7 +17,7 @@ from forklake.engine.relations import to_relation
 from forklake.engine.select import Selection, count_rows, read_batches, read_table, result_schema
 from forklake.errors import InvalidArgument
 from forklake.forms import Forms
-from forklake.model.columns import Columns, find
+from forklake.model.columns import find
 from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.predicate import Predicate
@@ -116,7 +117,7 @@ def scan_of(
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidArgument(f"a limit is a whole number of rows, not {limit!r}")
     predicate = condition_of(workbench.engine, where, table.columns)
-    selection = Selection(_chosen(table, columns), row_id=row_ids, limit=limit)
+    selection = _selection(table, columns, row_ids, limit)
     result_schema(selection)
     if row_ids and any(column.name.lower() == ROW_COLUMN for column in selection.columns):
         raise InvalidArgument(
@@ -126,12 +127,19 @@ def scan_of(
     return Scan(draft.source(table), workbench, selection, predicate, name)
 
 
-def _chosen(table: Table, names: Sequence[str] | None) -> Columns:
+def _selection(table: Table, names: Sequence[str] | None, row_ids: bool, limit: int | None) -> Selection:
     if names is None:
-        return table.columns
+        return Selection(table.columns, row_id=row_ids, limit=limit)
     if isinstance(names, str) or not names:
         raise InvalidArgument("columns are given as a list of at least one name")
-    chosen = tuple(find(table.columns, [name]) for name in names)
+    paths = [column_path(table.columns, name) for name in names]
+    chosen = tuple(path[-1] for path in paths)
     if len({column.id for column in chosen}) < len(chosen):
         raise InvalidArgument("a column is named twice")
-    return chosen
+    shown = [column.name.lower() for column in chosen]
+    for column in chosen:
+        # As in SQL, s.x is shown as x.
+        if shown.count(column.name.lower()) > 1:
+            raise InvalidArgument(f'two columns would be shown as "{column.name}": read one of them apart')
+    inside = {path[-1].id: path for path in paths if len(path) > 1}
+    return Selection(chosen, row_id=row_ids, limit=limit, inside=inside)

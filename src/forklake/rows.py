@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from forklake.assigning import Assignments, new_values
 from forklake.commit.draft import Draft
 from forklake.commit.output import TableOutput, output_for
 from forklake.data.conform import conform, misfit_of
@@ -19,7 +20,7 @@ from forklake.engine.condition import condition_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate import RowPlace, locate_row
 from forklake.engine.merge import Join, bounds_of, matched_rows, unmatched_rows
-from forklake.errors import CommitConflict, InvalidArgument, InvalidData, InvalidPredicate
+from forklake.errors import CommitConflict, InvalidArgument, InvalidData
 from forklake.feed import ChangeFeed, check_names
 from forklake.forms import Forms
 from forklake.importing import check_mapping, find_files, inspect, stage
@@ -33,16 +34,18 @@ from forklake.merging import (
     matched_values,
     unmatched_values,
 )
-from forklake.model.columns import Columns, find
+from forklake.model.columns import Columns
 from forklake.model.entities import Table
 from forklake.model.files import WrittenFile
 from forklake.model.ids import TableId
+from forklake.model.names import quoted
 from forklake.model.predicate import Predicate, parse_expression
 from forklake.model.snapshots import CommitInfo
 from forklake.reading import Scan, scan_of
 from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
 from forklake.store.read import Moment
+from forklake.workbench import Workbench
 
 
 @dataclass(slots=True)
@@ -101,6 +104,38 @@ def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, output: TableO
     if not count:
         return Arrived()
     return Arrived(pa.Table.from_batches(kept, schema), columns=output.table.columns)
+
+
+class FirstRows:
+    """The rows that a table is created with: read once, and staged as often as the change is tried."""
+
+    def __init__(self, workbench: Workbench, data: Rows | None) -> None:
+        """Nothing is read yet; refused if there are only columns."""
+        if data is None:
+            raise InvalidArgument("append=True needs rows to append: these are only columns")
+        self._workbench = workbench
+        self._given = Given(data)
+        self._arrived: Arrived | None = None
+        self.written: list[str] = []
+        """The files that they were written to."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the rows are surely the same when they are read a second time."""
+        return self._given.lasts
+
+    def stage(self, draft: Draft, table: Table) -> None:
+        """Make them rows of a new table."""
+        if self._arrived is None:
+            workbench = self._workbench
+            output = output_for(draft, table, workbench.storage, workbench.options, self.written)
+
+            def taken(data: Rows) -> Arrived:
+                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
+                return take_in(reader, reader.schema, output)
+
+            self._arrived = self._given.read(taken)
+        self._arrived.stage(draft, table)
 
 
 def _chained(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -163,17 +198,22 @@ class RowVerbs(Forms):
 
     # ---- Writing ---
 
-    def append(self, data: Rows, **info: Unpack[CommitInfo]) -> int:
-        """Add rows: Arrow data, anything with an Arrow stream, a list of dicts. Returns how many."""
-        return self._write(data, lambda draft, table: None, info)
+    def append(self, data: Rows, *, cast: bool = False, **info: Unpack[CommitInfo]) -> int:
+        """Add rows: Arrow data, anything with an Arrow stream, a list of dicts. Returns how many.
 
-    def overwrite(self, data: Rows, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
+        `cast` lets texts become dates and numbers, doubles decimals and the like, if every value fits.
+        """
+        return self._write(data, lambda draft, table: None, info, cast=cast)
+
+    def overwrite(
+        self, data: Rows, where: str | None = None, *, cast: bool = False, **info: Unpack[CommitInfo]
+    ) -> int:
         """Replace all rows, or those that meet a condition, by others. Returns how many were added."""
 
         def clear(draft: Draft, table: Table) -> None:
             self._delete(draft, table, where)
 
-        return self._write(data, clear, info)
+        return self._write(data, clear, info, cast=cast)
 
     def delete(self, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
         """Delete the rows that meet a condition, or all. Returns how many there were."""
@@ -181,10 +221,11 @@ class RowVerbs(Forms):
             lambda draft: self._delete(draft, draft.table(self._id), where)
         )[0]
 
-    def update(
-        self, assignments: Mapping[str, str], where: str | None = None, **info: Unpack[CommitInfo]
-    ) -> int:
-        """Give columns new values, computed from the old row by SQL. Returns how many rows changed."""
+    def update(self, assignments: Assignments, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
+        """Give columns, or fields of structs, new values. Returns how many rows changed.
+
+        A text is an SQL expression over the old row; any other value of Python is a literal.
+        """
 
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
@@ -203,6 +244,7 @@ class RowVerbs(Forms):
         *,
         when_matched: Matched = "update",
         when_not_matched: NotMatched = "insert",
+        cast: bool = False,
         **info: Unpack[CommitInfo],
     ) -> RowsMerged:
         """Bring rows of a source into the table: those with the same keys change, the others are new.
@@ -218,7 +260,9 @@ class RowVerbs(Forms):
             if kept and not given.lasts:
                 _check_source(*kept[0], table.columns)
             elif not kept or kept[0][1] != table.columns:
-                kept[:] = [(given.read(lambda data: join_of(data, on, table.columns)), table.columns)]
+                kept[:] = [
+                    (given.read(lambda data: join_of(data, on, table.columns, cast=cast)), table.columns)
+                ]
             return self._merge(draft, table, kept[0][0], when_matched, when_not_matched)
 
         return self._scope.with_commit_info(**info).apply(change, present=not given.lasts)[0]
@@ -314,7 +358,9 @@ class RowVerbs(Forms):
         found = bounds_of(self._scope.workbench.engine, join, join.keys[0])
         return None if found is None else key_range(join.keys[0], *found)
 
-    def _write(self, data: Rows, before: Callable[[Draft, Table], None], info: CommitInfo) -> int:
+    def _write(
+        self, data: Rows, before: Callable[[Draft, Table], None], info: CommitInfo, *, cast: bool
+    ) -> int:
         """Take rows in once, then stage them as often as the change is tried."""
         arrived: list[Arrived] = []
         written: list[str] = []
@@ -326,7 +372,7 @@ class RowVerbs(Forms):
 
             def taken(data: Rows) -> Arrived:
                 output = output_for(draft, table, workbench.storage, workbench.options, written)
-                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
+                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate, cast=cast)
                 return take_in(reader, reader.schema, output)
 
             misfit = misfit_of(arrived[0].columns, table.columns) if arrived and arrived[0].count else None
@@ -399,13 +445,9 @@ def check_assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[
     """What an update was asked to do, by the names of columns; or refuse it."""
     if not isinstance(assignments, Mapping) or not assignments:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument("an update names columns and their new values: {'price': 'price * 1.1'}")
-    checked: dict[str, str] = {}
-    for name, expression in assignments.items():
-        column = find(columns, [name])
-        if column.name in checked:
-            raise InvalidArgument(f'column "{column.name}" gets two values')
-        try:
-            checked[column.name] = parse_expression(expression, columns)
-        except InvalidPredicate as error:
-            raise InvalidPredicate(f'no new value for column "{column.name}": {error}') from error
-    return checked
+    return new_values(
+        assignments,
+        columns,
+        lambda text: parse_expression(text, columns),
+        lambda column: quoted(column.name),
+    )

@@ -21,6 +21,8 @@ from forklake.compacting import (
     merging,
     planned,
 )
+from forklake.data.derive import derived
+from forklake.data.intake import Rows
 from forklake.errors import InvalidArgument, InvalidName
 from forklake.handle import Handle
 from forklake.model.columns import build
@@ -37,6 +39,7 @@ from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sorting import partition_fields, sort_keys
+from forklake.rows import FirstRows
 from forklake.scope import Ids, Scope
 from forklake.store.read import Moment
 from forklake.table import Table
@@ -143,18 +146,25 @@ class CatalogVerbs(Handle):
     def create_table(
         self,
         name: Name,
-        columns: ColumnSource,
+        columns: ColumnSource | Rows,
         *,
         partition_by: Sequence[str] = (),
         sorted_by: Sequence[str] = (),
         if_not_exists: bool = False,
         comment: str | None = None,
+        append: bool = False,
         **info: Unpack[CommitInfo],
     ) -> Table:
-        """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`."""
+        """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`.
+
+        Rows, as `Table.append` takes them, will do as well: the table gets their columns, and with `append`
+        the rows themselves, in the same commit.
+        """
         target = QualifiedName.parse(name)
-        specs = columns_of(columns)
+        source, data = derived(columns, rows=append)
+        specs = columns_of(source)
         built = build(specs)
+        first = FirstRows(self.workbench, data) if append else None
         fields = partition_fields(_listed(partition_by, "partition fields"), built)
         keys = sort_keys(_listed(sorted_by, "sort keys"), built)
         if comment is not None:
@@ -172,9 +182,15 @@ class CatalogVerbs(Handle):
             for column, spec in zip(built, specs, strict=True):
                 if spec.comment is not None:
                     draft.set_tag(table, column.id, "comment", spec.comment)
+            if first is not None:
+                first.stage(draft, table)
             return table.id
 
-        created, ids = self.with_commit_info(**info).apply(change)
+        told = self.with_commit_info(**info)
+        if first is None:
+            created, ids = told.apply(change)
+        else:
+            created, ids = told.apply(change, written=first.written, present=not first.lasts)
         return Table(self, TableId(ids(created)))
 
     def flush_inlined(self, table: Name | None = None, **info: Unpack[CommitInfo]) -> int:

@@ -15,6 +15,7 @@ from forklake.data.schema import file_type
 from forklake.data.values import array_of
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.arrow import to_arrow
+from forklake.model.constants import computable
 from forklake.model.entities import Column
 from forklake.model.intervals import read_interval
 from forklake.model.types import DataType
@@ -38,7 +39,8 @@ def default_of(column: Column, rows: int, evaluate: Evaluate | None = None) -> p
             f'the default of "{column.name}" has to be computed ({default.value[:80]}), and nothing does: '
             "give it a value"
         )
-    array = evaluate(default.value, column.data_type, rows)
+    # Others may have written it, and they check other things.
+    array = evaluate(computable(default.value), column.data_type, rows)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if len(array) != rows:

@@ -11,6 +11,7 @@ from pyarrow import types as kind
 
 from forklake.data import wkb
 from forklake.data.jsontext import first_invalid
+from forklake.data.recast import recast, rounded
 from forklake.data.schema import Geometry, file_type
 from forklake.errors import InvalidData
 from forklake.model.arrow import is_any_list
@@ -18,30 +19,85 @@ from forklake.model.entities import Column
 from forklake.model.kernels import pc
 from forklake.model.types import Decimal, to_sql
 
+_Convert = Callable[[pa.Array, Column, str], pa.Array]
+_Accept = Callable[[pa.DataType], bool]
+
 _MOST_DIGITS = pa.decimal128(38, 0)
 _ENOUGH = Context(prec=10_000)
 _UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 
 
-def fit(array: pa.Array, column: Column, where: str | None = None) -> pa.Array:
-    """The array as files hold the column, or `InvalidData`; no copy is made of what fits already."""
+def fit(array: pa.Array, column: Column, where: str | None = None, *, cast: bool = False) -> pa.Array:
+    """The array as files hold the column, or `InvalidData`; no copy is made of what fits already.
+
+    `cast` lets values become what the column holds that are not of its kind, if each of them survives it.
+    """
     where = where or column.name
     array = _unwrapped(array)
     if kind.is_null(array.type):
         return pa.nulls(len(array), file_type(column))
-    convert = _NESTED.get(column.type)
-    if convert is None:
-        accepts, convert = _SCALARS["decimal" if column.type.startswith("decimal(") else column.type]
-    else:
-        accepts = _ACCEPTS_NESTED[column.type]
-    if not accepts(array.type):
-        if array.null_count == len(array):
-            return pa.nulls(len(array), file_type(column))
-        raise misfit(where, column, f"Arrow's {str(array.type)[:80]} does not become that without a cast")
+    is_nested = column.type in _NESTED
+    accepts = _NESTED[column.type][0] if is_nested else _scalar(column)[0]
+    if not accepts(array.type) and array.null_count == len(array):
+        return pa.nulls(len(array), file_type(column))
     try:
-        return convert(array, column, where)
+        if is_nested:
+            convert = _NESTED[column.type][1]
+            return convert(_accepted(array, column, where, accepts, cast), column, where, cast)
+        if cast:
+            array = rounded(array, column) if accepts(array.type) else _recast(array, column, where)
+        return _scalar(column)[1](_accepted(array, column, where, accepts, cast), column, where)
     except pa.ArrowException as problem:
         raise misfit(where, column, str(problem)) from problem
+
+
+def _scalar(column: Column) -> tuple[_Accept, _Convert]:
+    return _SCALARS["decimal" if column.type.startswith("decimal(") else column.type]
+
+
+def cast_rows(array: pa.Array, column: Column, first_row: int) -> pa.Array:
+    """The array as files hold the column, cast where it has to be; an error names the first row at fault."""
+    try:
+        return fit(array, column, cast=True)
+    except InvalidData:
+        at = _first_bad(array, lambda part: fit(part, column, cast=True))
+        try:
+            fit(array.slice(at, 1), column, cast=True)
+        except InvalidData as problem:
+            raise InvalidData(f"row {first_row + at}: {problem}") from problem
+        raise
+
+
+def _first_bad(array: pa.Array, convert: Callable[[pa.Array], object]) -> int:
+    """The place of the first value that cannot be converted, found by trying halves."""
+    start, length = 0, len(array)
+    while length > 1:
+        half = length // 2
+        try:
+            convert(array.slice(start, half))
+        except (InvalidData, pa.ArrowException):
+            length = half
+        else:
+            start, length = start + half, length - half
+    return start
+
+
+def _accepted(array: pa.Array, column: Column, where: str, accepts: _Accept, cast: bool) -> pa.Array:
+    if not accepts(array.type):
+        how = "by a cast" if cast else "without a cast: pass cast=True if each value fits"
+        raise misfit(where, column, f"Arrow's {str(array.type)[:80]} does not become that {how}")
+    return array
+
+
+def _recast(array: pa.Array, column: Column, where: str) -> pa.Array:
+    """The array in a type that the column takes, or as it is; errors name the first value at fault."""
+    try:
+        found = recast(array, column)
+    except pa.ArrowException as problem:
+        at = _first_bad(array, lambda part: recast(part, column))
+        value = str(array[at].as_py())[:80]
+        raise misfit(where, column, f"{value!r} does not become that") from problem
+    return array if found is None else found
 
 
 def misfit(where: str, column: Column, reason: str) -> InvalidData:
@@ -238,16 +294,16 @@ def _to_geometry(array: pa.Array, column: Column, where: str) -> pa.Array:
     return pa.ExtensionArray.from_storage(Geometry(), plain)
 
 
-def _to_list(array: pa.Array, column: Column, where: str) -> pa.Array:
+def _to_list(array: pa.Array, column: Column, where: str, cast: bool) -> pa.Array:
     values = flattened(array)
-    fitted = fit(values, column.children[0], f"{where}[]")
+    fitted = fit(values, column.children[0], f"{where}[]", cast=cast)
     target = file_type(column)
     if fitted is values and kind.is_list(array.type) and _is_tight(array, values):
         return array if array.type.value_field.name == "element" else array.cast(target)
     return pa.ListArray.from_arrays(_offsets(array), fitted, type=target, mask=_nulls(array))
 
 
-def _to_map(array: pa.Array, column: Column, where: str) -> pa.Array:
+def _to_map(array: pa.Array, column: Column, where: str, cast: bool) -> pa.Array:
     key, value = column.children
     if kind.is_map(array.type):
         pair = pa.struct([array.type.key_field, array.type.item_field])
@@ -259,8 +315,8 @@ def _to_map(array: pa.Array, column: Column, where: str) -> pa.Array:
     keys, values = entries.flatten()
     if keys.null_count:
         raise misfit(where, column, "a key is NULL")
-    fitted_keys = fit(keys, key, f"{where} key")
-    fitted_values = fit(values, value, f"{where} value")
+    fitted_keys = fit(keys, key, f"{where} key", cast=cast)
+    fitted_values = fit(values, value, f"{where} value", cast=cast)
     _check_unique(lists, fitted_keys, column, where)
     if (
         fitted_keys is keys
@@ -288,7 +344,7 @@ def _check_unique(lists: pa.Array, keys: pa.Array, column: Column, where: str) -
         raise misfit(where, column, "a key is there twice")
 
 
-def _to_struct(array: pa.Array, column: Column, where: str) -> pa.Array:
+def _to_struct(array: pa.Array, column: Column, where: str, cast: bool) -> pa.Array:
     target = file_type(column)
     children = (
         array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
@@ -298,7 +354,7 @@ def _to_struct(array: pa.Array, column: Column, where: str) -> pa.Array:
     for child in column.children:
         at = places.get(child.name)
         values = pa.nulls(len(array), file_type(child)) if at is None else children[at]
-        fitted.append(values if at is None else fit(values, child, f"{where}.{child.name}"))
+        fitted.append(values if at is None else fit(values, child, f"{where}.{child.name}", cast=cast))
     names = [field.name for field in array.type]
     unchanged = len(fitted) == len(children) and all(a is b for a, b in zip(fitted, children, strict=True))
     if unchanged and names == [child.name for child in column.children]:
@@ -345,9 +401,6 @@ def _is_tight(lists: pa.Array, values: pa.Array) -> bool:
     return offsets[len(offsets) - 1].as_py() - offsets[0].as_py() == len(values)
 
 
-_Convert = Callable[[pa.Array, Column, str], pa.Array]
-_Accept = Callable[[pa.DataType], bool]
-
 _LOCAL = (lambda type: _is_local(type) or kind.is_date(type), _safely)
 _TIME = (kind.is_time, _safely)
 _WHOLE = (_is_number, _safely)
@@ -387,5 +440,8 @@ _SCALARS: dict[str, tuple[_Accept, _Convert]] = {
     "geometry": (_is_bytes, _to_geometry),
     "interval": (lambda type: kind.is_interval(type) or kind.is_duration(type), _to_interval_text),
 }
-_NESTED: dict[str, _Convert] = {"list": _to_list, "map": _to_map, "struct": _to_struct}
-_ACCEPTS_NESTED: dict[str, _Accept] = {"list": is_any_list, "map": _is_map, "struct": kind.is_struct}
+_NESTED: dict[str, tuple[_Accept, Callable[[pa.Array, Column, str, bool], pa.Array]]] = {
+    "list": (is_any_list, _to_list),
+    "map": (_is_map, _to_map),
+    "struct": (kind.is_struct, _to_struct),
+}

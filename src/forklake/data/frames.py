@@ -52,6 +52,11 @@ def _holds_map(column: Column) -> bool:
     return any(part.type == "map" for part in column.walk())
 
 
+def unnamed_levels(schema: pa.Schema) -> frozenset[str]:
+    """The columns of a schema that are an index of pandas without a name."""
+    return frozenset(name for name in schema.names if _UNNAMED.fullmatch(name))
+
+
 def unnamed_index(schema: pa.Schema, columns: Iterable[Column]) -> frozenset[str]:
     """The columns of a schema that are an index without a name; one with a name has to be a column."""
     described = (schema.metadata or {}).get(b"pandas")

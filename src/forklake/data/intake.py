@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from forklake.data import frames
 from forklake.data.defaults import Evaluate, default_of
-from forklake.data.fit import fit, match_names
+from forklake.data.fit import cast_rows, fit, match_names
 from forklake.data.schema import arrow_schema
 from forklake.data.values import array_of
 from forklake.errors import ForklakeError, InvalidData
@@ -46,37 +47,73 @@ Rows = ArrowStream | ArrowArray | Mapping[str, object] | Iterable[Mapping[str, o
 """Anything that `rows_of` takes."""
 
 
-def rows_of(data: Rows, columns: Columns, *, evaluate: Evaluate | None = None) -> pa.RecordBatchReader:
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What rows become: batches of a table's schema."""
+
+    columns: Columns
+    schema: pa.Schema
+    evaluate: Evaluate | None
+    cast: bool
+
+    def fit(self, array: pa.Array, column: Column, first_row: int = 0) -> pa.Array:
+        return cast_rows(array, column, first_row) if self.cast else fit(array, column)
+
+    def array_of(self, values: Iterable[object], column: Column, first_row: int = 0) -> pa.Array:
+        return array_of(values, column, first_row, cast=self.cast)
+
+    def default_of(self, column: Column, rows: int) -> pa.Array:
+        return default_of(column, rows, self.evaluate)
+
+    def checked(self, arrays: list[pa.Array]) -> pa.RecordBatch:
+        for array, column in zip(arrays, self.columns, strict=True):
+            if not column.nullable and array.null_count:
+                found = f"{array.null_count} of {len(array)} values"
+                raise InvalidData(f'column "{column.name}" is NOT NULL, but NULL was given ({found})')
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def rows_of(
+    data: Rows, columns: Columns, *, evaluate: Evaluate | None = None, cast: bool = False
+) -> pa.RecordBatchReader:
     """Read rows as batches of a table's schema; a stream is read as the batches are, and never held.
 
     Columns are found by name, in any order. One that is not there gets its default, which `evaluate`
-    computes if it is an expression. Values are cast only if each stays what it is; all else is `InvalidData`.
+    computes if it is an expression. Values are cast only if each stays what it is; `cast` also takes
+    texts for numbers and moments, doubles for decimals and the like. All else is `InvalidData`.
     """
     schema = arrow_schema(columns)
-    return pa.RecordBatchReader.from_batches(schema, _batches(data, columns, schema, evaluate))
+    return pa.RecordBatchReader.from_batches(schema, _batches(data, _Target(columns, schema, evaluate, cast)))
 
 
-def _batches(
-    data: object, columns: Columns, schema: pa.Schema, evaluate: Evaluate | None
-) -> Iterator[pa.RecordBatch]:
+def _batches(data: object, target: _Target) -> Iterator[pa.RecordBatch]:
     match data:
         case pa.RecordBatch():
-            return _from_arrow(data.schema, iter([data]), columns, schema, evaluate)
+            return _from_arrow(data.schema, iter([data]), target)
         case pa.RecordBatchReader():
-            return _from_arrow(data.schema, data, columns, schema, evaluate)
+            return _from_arrow(data.schema, data, target)
         case ArrowStream():
-            source = frames.table_of(data, columns) if frames.is_frame(data) else data
-            reader = _opened(pa.RecordBatchReader.from_stream, source)
-            return _from_arrow(reader.schema, reader, columns, schema, evaluate)
+            source = frames.table_of(data, target.columns) if frames.is_frame(data) else data
+            reader = opened(source)
+            return _from_arrow(reader.schema, reader, target)
         case ArrowArray():
             batch = _opened(pa.record_batch, data)
-            return _from_arrow(batch.schema, iter([batch]), columns, schema, evaluate)
+            return _from_arrow(batch.schema, iter([batch]), target)
         case Mapping():
-            return _from_lists(data, columns, schema, evaluate)
+            return _from_lists(data, target)
         case Iterable() if not isinstance(data, str | bytes):
-            return _from_items(iter(data), columns, schema, evaluate)
+            return _from_items(iter(data), target)
         case _:
             raise _no_rows(data)
+
+
+def opened(data: Any) -> pa.RecordBatchReader:
+    """A stream of batches, read as it is."""
+    kind = type(data)
+    if hasattr(kind, "to_batches") and hasattr(kind, "schema"):
+        # Through the C interface, errors would be nothing but text.
+        return pa.RecordBatchReader.from_batches(data.schema, iter(data.to_batches()))
+    return _opened(pa.RecordBatchReader.from_stream, data)
 
 
 def _opened(read: Callable[[object], Any], data: object) -> Any:
@@ -94,18 +131,15 @@ def _no_rows(data: object) -> InvalidData:
 
 
 def _from_arrow(
-    given: pa.Schema,
-    batches: Iterable[pa.RecordBatch],
-    columns: Columns,
-    schema: pa.Schema,
-    evaluate: Evaluate | None,
+    given: pa.Schema, batches: Iterable[pa.RecordBatch], target: _Target
 ) -> Iterator[pa.RecordBatch]:
+    columns = target.columns
     index = frames.unnamed_index(given, columns)
     names = [(at, name) for at, name in enumerate(given.names) if name not in index]
     found = match_names([name for _, name in names], columns)
     places = {column: names[at][0] for column, at in found.items()}
     _check_required(places, columns)
-    return _fitted(batches, places, columns, schema, evaluate)
+    return _fitted(batches, places, target)
 
 
 def _check_required(given: Iterable[str], columns: Columns) -> None:
@@ -117,21 +151,19 @@ def _check_required(given: Iterable[str], columns: Columns) -> None:
 
 
 def _fitted(
-    batches: Iterable[pa.RecordBatch],
-    places: dict[str, int],
-    columns: Columns,
-    schema: pa.Schema,
-    evaluate: Evaluate | None,
+    batches: Iterable[pa.RecordBatch], places: dict[str, int], target: _Target
 ) -> Iterator[pa.RecordBatch]:
+    first_row = 0
     for batch in batches:
         for part in _parts(batch):
             arrays = [
-                fit(part.column(places[column.name]), column)
+                target.fit(part.column(places[column.name]), column, first_row)
                 if column.name in places
-                else default_of(column, part.num_rows, evaluate)
-                for column in columns
+                else target.default_of(column, part.num_rows)
+                for column in target.columns
             ]
-            yield _checked(arrays, columns, schema)
+            yield target.checked(arrays)
+            first_row += part.num_rows
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -145,24 +177,15 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield from _parts(batch.slice(half))
 
 
-def _checked(arrays: list[pa.Array], columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
-    for array, column in zip(arrays, columns, strict=True):
-        if not column.nullable and array.null_count:
-            found = f"{array.null_count} of {len(array)} values"
-            raise InvalidData(f'column "{column.name}" is NOT NULL, but NULL was given ({found})')
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _from_lists(
-    data: Mapping[str, object], columns: Columns, schema: pa.Schema, evaluate: Evaluate | None
-) -> Iterator[pa.RecordBatch]:
+def _from_lists(data: Mapping[str, object], target: _Target) -> Iterator[pa.RecordBatch]:
+    columns = target.columns
     places = match_names([str(name) for name in data], columns)
     _check_required(places, columns)
     given = list(data.values())
     arrays: dict[str, pa.Array] = {}
     for column in columns:
         if column.name in places:
-            arrays[column.name] = _column_of(given[places[column.name]], column)
+            arrays[column.name] = _column_of(given[places[column.name]], column, target)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f'"{name}" has {length}' for name, length in lengths.items())
@@ -171,24 +194,24 @@ def _from_lists(
     if not rows:
         return iter([])
     full = [
-        arrays[column.name] if column.name in arrays else default_of(column, rows, evaluate)
+        arrays[column.name] if column.name in arrays else target.default_of(column, rows)
         for column in columns
     ]
-    return iter([_checked(full, columns, schema)])
+    return iter([target.checked(full)])
 
 
-def _column_of(values: object, column: Column) -> pa.Array:
+def _column_of(values: object, column: Column, target: _Target) -> pa.Array:
     match values:
         case pa.ChunkedArray():
-            return fit(values.combine_chunks(), column)
+            return target.fit(values.combine_chunks(), column)
         case pa.Array():
-            return fit(values, column)
+            return target.fit(values, column)
         case ArrowStream():
-            return fit(pa.chunked_array(values).combine_chunks(), column)
+            return target.fit(pa.chunked_array(values).combine_chunks(), column)
         case ArrowArray():
-            return fit(pa.array(values), column)
+            return target.fit(pa.array(values), column)
         case Iterable() if not isinstance(values, str | bytes | Mapping):
-            return array_of(values, column)
+            return target.array_of(values, column)
         case _:
             raise InvalidData(
                 f'the values of "{column.name}" are a list or an array, not {type(values).__name__}: '
@@ -196,42 +219,36 @@ def _column_of(values: object, column: Column) -> pa.Array:
             )
 
 
-def _from_items(
-    items: Iterator[object], columns: Columns, schema: pa.Schema, evaluate: Evaluate | None
-) -> Iterator[pa.RecordBatch]:
+def _from_items(items: Iterator[object], target: _Target) -> Iterator[pa.RecordBatch]:
     first = next(items, None)
     if first is None:
         return iter([])
     items = chain([first], items)
     if isinstance(first, Mapping):
-        return _from_dicts(items, columns, schema, evaluate)
-    return _from_mixed(items, columns, schema, evaluate)
+        return _from_dicts(items, target)
+    return _from_mixed(items, target)
 
 
-def _from_mixed(
-    items: Iterator[object], columns: Columns, schema: pa.Schema, evaluate: Evaluate | None
-) -> Iterator[pa.RecordBatch]:
+def _from_mixed(items: Iterator[object], target: _Target) -> Iterator[pa.RecordBatch]:
     """Batches and tables, each with a schema of its own."""
     for item in items:
         if not isinstance(item, ArrowStream | ArrowArray):
             raise _no_rows([item]) if isinstance(item, str | bytes) else _no_row(item)
-        yield from _batches(item, columns, schema, evaluate)
+        yield from _batches(item, target)
 
 
 def _no_row(item: object) -> InvalidData:
     return InvalidData(f"rows are dicts or Arrow batches, not {type(item).__name__}")
 
 
-def _from_dicts(
-    items: Iterator[object], columns: Columns, schema: pa.Schema, evaluate: Evaluate | None
-) -> Iterator[pa.RecordBatch]:
+def _from_dicts(items: Iterator[object], target: _Target) -> Iterator[pa.RecordBatch]:
     """Each row is an insert of its own: a column that it does not name gets its default."""
     first_row = 0
     known: dict[object, str] = {}
     while rows := list(islice(items, ROWS_AT_ONCE)):
-        named = [_named(row, first_row + at, columns, known) for at, row in enumerate(rows)]
-        arrays = [_gathered(named, column, first_row, evaluate) for column in columns]
-        yield _checked(arrays, columns, schema)
+        named = [_named(row, first_row + at, target.columns, known) for at, row in enumerate(rows)]
+        arrays = [_gathered(named, column, first_row, target) for column in target.columns]
+        yield target.checked(arrays)
         first_row += len(rows)
 
 
@@ -257,15 +274,13 @@ def _named(row: object, number: int, columns: Columns, known: dict[object, str])
 _ABSENT = object()
 
 
-def _gathered(
-    rows: list[dict[str, object]], column: Column, first_row: int, evaluate: Evaluate | None
-) -> pa.Array:
+def _gathered(rows: list[dict[str, object]], column: Column, first_row: int, target: _Target) -> pa.Array:
     values = [row.get(column.name, _ABSENT) for row in rows]
     absent = [value is _ABSENT for value in values]
     if not any(absent):
-        return array_of(values, column, first_row)
+        return target.array_of(values, column, first_row)
     if all(absent):
-        return default_of(column, len(rows), evaluate)
-    given = array_of([None if value is _ABSENT else value for value in values], column, first_row)
-    both = pa.concat_arrays([given, default_of(column, len(rows), evaluate)])
+        return target.default_of(column, len(rows))
+    given = target.array_of([None if value is _ABSENT else value for value in values], column, first_row)
+    both = pa.concat_arrays([given, target.default_of(column, len(rows))])
     return both.take(pa.array([at + len(rows) * missing for at, missing in enumerate(absent)]))

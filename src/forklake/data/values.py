@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from forklake.data.fit import excess_digits, fit, match_names, misfit
+from forklake.data.fit import cast_rows, excess_digits, fit, match_names, misfit
 from forklake.errors import InvalidData
 from forklake.model.arrow import to_arrow
 from forklake.model.entities import Column
@@ -26,9 +26,33 @@ _MOST_DIGITS = 400
 """More than any type has: those of a double are the most."""
 _MOST_BITS = 4 * _MOST_DIGITS
 
+_SPELLED = (str, int, float, Number, date, time, UUID, type(None))
+"""What is written as text when values of several kinds are cast."""
 
-def array_of(values: Iterable[object], column: Column, first_row: int = 0) -> pa.Array:
-    """An array as files hold the column; errors name the row."""
+
+def array_of(values: Iterable[object], column: Column, first_row: int = 0, *, cast: bool = False) -> pa.Array:
+    """An array as files hold the column; errors name the row. `cast` takes what becomes of it by a cast."""
+    if not cast:
+        return _exactly(values, column, first_row)
+    given = [None if _is_missing(value) else value for value in values]
+    try:
+        return _exactly(given, column, first_row)
+    except InvalidData:
+        return cast_rows(_inferred(given, column, first_row), column, first_row)
+
+
+def _inferred(values: list[object], column: Column, first_row: int) -> pa.Array:
+    """Values in the type that Arrow finds for all of them, or as texts if they are of several kinds."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, UnicodeError, OverflowError, TypeError, ValueError):
+        for row, value in enumerate(values):
+            if not isinstance(value, _SPELLED):
+                raise _in_row(first_row + row, column, f"{_short(value)} does not become that") from None
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+def _exactly(values: Iterable[object], column: Column, first_row: int) -> pa.Array:
     convert = _converter(column)
     plain: list[object] = []
     for value in values:

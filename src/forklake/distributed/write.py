@@ -38,6 +38,7 @@ def write_part(
     remove: Iterable[int] = (),
     moved: Iterable[int] = (),
     unless_there: bool = False,
+    cast: bool = False,
     manifest: Keep = "value",
     storage_options: Mapping[str, str] | None = None,
 ) -> Manifest:
@@ -53,7 +54,7 @@ def write_part(
     `delete` are positions by data file. Where `files` tells what a file has lost before, its delete file is
     written here if it is worth one; others are left to the commit. `remove` are data files that go whole.
     `unless_there` says that rows are added because none with their keys was found: then the commit is refused
-    if somebody else has added rows.
+    if somebody else has added rows. `cast` lets values become what columns hold, as in `Table.append`.
     """
     check_keep(manifest)
     work = Work.begin(ds, table, part, storage_options)
@@ -61,7 +62,9 @@ def write_part(
     written: list[str] = []
     engine = Engine(work.storage)
     try:
-        entries: list[Entry] = list(_write_rows(work, data, engine, written)) if data is not None else []
+        entries: list[Entry] = (
+            list(_write_rows(work, data, engine, written, cast)) if data is not None else []
+        )
         entries += _write_deletes(work, gone, {file.id: file for file in files}, written)
         entries += _removals(work, remove, moved)
         return work.done(entries, manifest, unless_there=unless_there)
@@ -75,13 +78,13 @@ def write_part(
 # ---- Rows to add ---
 
 
-def _write_rows(work: Work, data: Rows, engine: Engine, written: list[str]) -> Iterator[Entry]:
+def _write_rows(work: Work, data: Rows, engine: Engine, written: list[str], cast: bool) -> Iterator[Entry]:
     table = work.table
     options = table.options
     codec = options.parquet_compression
     newest = [-1]
     for file in write_files(
-        _batches(work, data, engine, newest),
+        _batches(work, data, engine, newest, cast),
         columns=table.columns,
         folder=work.ds.folder(table),
         storage=work.storage,
@@ -101,13 +104,13 @@ def _write_rows(work: Work, data: Rows, engine: Engine, written: list[str]) -> I
         yield FilePart(table.id, file, ids_in(file), SnapshotId(newest[0]) if newest[0] >= 0 else None)
 
 
-def _batches(work: Work, data: Rows, engine: Engine, newest: list[int]) -> pa.RecordBatchReader:
+def _batches(work: Work, data: Rows, engine: Engine, newest: list[int], cast: bool) -> pa.RecordBatchReader:
     """The rows as files hold them, with the ids that they carry."""
     columns = work.table.columns
     evaluate = engine.evaluate
     given, stream = _carrying(data)
     if stream is None:
-        return rows_of(given, columns, evaluate=evaluate)
+        return rows_of(given, columns, evaluate=evaluate, cast=cast)
     with_snapshots = SNAPSHOT_ID_NAME in stream.schema.names
     if with_snapshots and ROW_ID_NAME not in stream.schema.names:
         raise InvalidData("rows that carry their snapshots have to carry their ids too")
@@ -125,7 +128,7 @@ def _batches(work: Work, data: Rows, engine: Engine, newest: list[int]) -> pa.Re
                     raise InvalidData("rows that were moved carry an id and a snapshot each, and one is NULL")
                 newest[0] = max(newest[0], pc.max(ids[1]).as_py() or 0)
             done = 0
-            for rows in rows_of(batch.drop_columns(list(carried)), columns, evaluate=evaluate):
+            for rows in rows_of(batch.drop_columns(list(carried)), columns, evaluate=evaluate, cast=cast):
                 arrays = [*rows.columns, *(array.slice(done, rows.num_rows) for array in ids)]
                 yield pa.record_batch(arrays, schema=schema)
                 done += rows.num_rows

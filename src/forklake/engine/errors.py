@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
@@ -12,7 +12,14 @@ import pyarrow.parquet as pq
 
 from forklake.data.storage import Storage
 from forklake.engine.remote import literal
-from forklake.errors import EngineError, ForklakeError, InvalidPredicate, StorageError
+from forklake.errors import (
+    EngineError,
+    FileMissing,
+    ForklakeError,
+    InvalidData,
+    InvalidPredicate,
+    StorageError,
+)
 from forklake.model.files import DataFile
 from forklake.scan.plan import ScanPlan
 
@@ -24,6 +31,21 @@ def translated(storage: Storage, plan: ScanPlan | None) -> Generator[None]:
         yield
     except duckdb.Error as error:
         raise _translation(storage, plan, error) from error
+
+
+@contextmanager
+def about_files(paths: Sequence[str]) -> Generator[None]:
+    """Errors of DuckDB that were translated in the block are those of files that somebody wants to read."""
+    try:
+        yield
+    except ForklakeError as error:
+        if not isinstance(error.__cause__, duckdb.Error):
+            raise
+        said = " ".join(line.strip() for line in str(error.__cause__).strip().splitlines()[:3])
+        shown = ", ".join(paths)
+        if "No files found" in said:
+            raise FileMissing(f"there is no file {shown}: see whether the path is right") from error
+        raise InvalidData(f"{shown} cannot be read: {said}") from error
 
 
 def _translation(storage: Storage, plan: ScanPlan | None, error: duckdb.Error) -> ForklakeError:

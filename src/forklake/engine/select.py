@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.engine.relation import PREFIX, ROW_ID, SNAPSHOT, Relation, Wanted, relation
-from forklake.engine.text import shown, shown_as
+from forklake.engine.text import shown, shown_as, text
 from forklake.model.arrow import to_arrow
 from forklake.model.columns import Columns
+from forklake.model.entities import Column
+from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
 from forklake.scan.plan import ScanPlan
 
@@ -24,9 +26,37 @@ class Selection:
     """What a reader wants to see."""
 
     columns: Columns
+    """As they are shown, in order; some may be fields of structs."""
     row_id: bool = False
     snapshot: bool = False
     limit: int | None = None
+    inside: Mapping[ColumnId, tuple[Column, ...]] = field(default_factory=dict[ColumnId, tuple[Column, ...]])
+    """Where fields of structs are: the whole column first, and the field itself last."""
+
+    def path(self, column: Column) -> tuple[Column, ...]:
+        """A column, after those that it is inside of."""
+        return self.inside.get(column.id, (column,))
+
+    def read(self, table: Columns, needed: Set[str]) -> Columns:
+        """The whole columns to read, `needed` ones among them; of structs only what is asked for."""
+        paths = [self.path(column) for column in self.columns]
+        paths += [(column,) for column in table if column.name in needed]
+        tops = dict.fromkeys(path[0].id for path in paths)
+        columns = {path[0].id: path[0] for path in paths}
+        return tuple(_pruned(columns[top], [path for path in paths if path[0].id == top]) for top in tops)
+
+
+def _pruned(column: Column, paths: Sequence[tuple[Column, ...]]) -> Column:
+    """A struct with those fields only that are on one of the paths, each of which begins with it."""
+    if any(len(path) == 1 for path in paths):
+        return column
+    inner = [path[1:] for path in paths]
+    children = tuple(
+        _pruned(child, found)
+        for child in column.children
+        if (found := [path for path in inner if path[0].id == child.id])
+    )
+    return replace(column, children=children)
 
 
 def query(engine: Engine, plan: ScanPlan, selection: Selection, *, prefix: str = PREFIX) -> Relation:
@@ -35,15 +65,11 @@ def query(engine: Engine, plan: ScanPlan, selection: Selection, *, prefix: str =
     Its Arrow tables have names that begin with `prefix`.
     """
     needed = plan.predicate.columns if plan.predicate is not None else frozenset[str]()
-    names = {column.name for column in selection.columns}
-    columns = (
-        *selection.columns,
-        *(column for column in plan.table.columns if column.name in needed - names),
-    )
+    columns = selection.read(plan.table.columns, needed)
     wanted = Wanted(columns, selection.row_id, selection.snapshot, prefix=prefix)
     source = relation(plan, engine.storage, wanted)
     selected = [
-        f"{shown(quoted(column.name), column.data_type)} AS {quoted(column.name)}"
+        f"{shown(_place(selection.path(column)), column.data_type)} AS {quoted(column.name)}"
         for column in selection.columns
     ]
     selected += [f"{ROW_ID} AS row_id"] if selection.row_id else []
@@ -51,6 +77,13 @@ def query(engine: Engine, plan: ScanPlan, selection: Selection, *, prefix: str =
     sql = f"SELECT {', '.join(selected)} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
     sql += "" if selection.limit is None else f" LIMIT {int(selection.limit)}"
     return Relation(sql, source.tables, source.places)
+
+
+def _place(path: Sequence[Column]) -> str:
+    found = quoted(path[0].name)
+    for inner in path[1:]:
+        found = f"struct_extract({found}, {text(inner.name)})"
+    return found
 
 
 def where(plan: ScanPlan) -> str:

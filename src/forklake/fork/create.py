@@ -24,7 +24,7 @@ from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author
 from forklake.store.backend import Allocation, Database, Row, Session, UniqueViolation, as_time
-from forklake.store.read import Moment, aware, check_moment
+from forklake.store.read import Moment, aware, moment_of
 
 Mode = Literal["reference", "copy"]
 ATTEMPTS = 100
@@ -48,7 +48,7 @@ class ForkOptions:
     def check(self) -> None:
         """Refuse what can be refused without looking."""
         if self.at is not None:
-            check_moment(self.at)
+            moment_of(self.at)
         if self.mode not in ("reference", "copy"):
             raise InvalidArgument(f'a fork is made by "reference" or by "copy", not by {self.mode!r}')
         check_ttl(self.ttl)
@@ -143,6 +143,7 @@ def _fork_point(session: Session, parent: str, found: list[Row], at: Moment | No
         raise CatalogNotFound(f'no catalog is named "{parent}": `forklake catalogs` lists those that are')
     catalog, snapshot, schema_version, moment, *_ = found[0]
     if at is not None:
+        at = moment_of(at)
         if isinstance(at, datetime):
             rows = session.rows("catalog_at_time", catalog=catalog, time=aware(at))
         else:

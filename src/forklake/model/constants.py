@@ -11,31 +11,16 @@ from dataclasses import dataclass
 from decimal import Decimal as Number
 from decimal import localcontext
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from forklake.errors import ForklakeError, InvalidSchemaChange
+from forklake.model.expressions import Given, read
 from forklake.model.intervals import read_interval
 from forklake.model.types import LARGEST, MAX_PRECISION, DataType, Decimal, Scalar, parse, to_sql
-
-_NOT_SCALAR: tuple[tuple[type[exp.Expr], str], ...] = (
-    (exp.Query, "a query"),
-    (exp.Column, "a column"),
-    (exp.PositionalColumn, "a column"),
-    (exp.Columns, "a column"),
-    (exp.Star, "a column"),
-    (exp.Placeholder, "a parameter"),
-    (exp.Parameter, "a parameter"),
-    (exp.Window, "a window function"),
-    (exp.AggFunc, "an aggregate"),
-    (exp.UDTF, "a table function"),
-    (exp.Alias, "an alias"),
-)
 
 
 def check_expression(text: str) -> str:
@@ -44,29 +29,27 @@ def check_expression(text: str) -> str:
     return text
 
 
-def _expression(text: str) -> exp.Expr:
-    shown = repr(text[:80])
+@lru_cache(256)
+def computable(text: str) -> str:
+    """A default that has to be computed, as SQL that is safe to run wherever the text came from."""
+    return _expression(text)[1]
+
+
+def _expression(text: str) -> tuple[exp.Expr, str]:
     check_storable(text, "default")
-    try:
-        statements = sqlglot.parse(f"SELECT ({text}\n)", dialect="duckdb")
-    except (SqlglotError, RecursionError):
-        raise InvalidSchemaChange(f"the default {shown} is not an SQL expression") from None
-    select = statements[0]
-    values = select.expressions if isinstance(select, exp.Select) and len(statements) == 1 else []
-    for part in (part for value in values for part in value.walk()):
-        # A comment would swallow what an engine writes behind the expression.
-        if part.comments:
-            raise InvalidSchemaChange(f"the default {shown} holds a comment")
-        for kind, what in _NOT_SCALAR:
-            if isinstance(part, kind):
-                hint = "; text stands in single quotes" if what == "a column" else ""
-                raise InvalidSchemaChange(
-                    f"the default {shown} holds {what}; it must need no row to compute{hint}"
-                )
-    # More than one statement, clause or value means that the text closed the parenthesis itself.
-    if select is None or len(values) != 1 or not isinstance(values[0], exp.Paren) or _clauses(select):
-        raise InvalidSchemaChange(f"the default {shown} is not one SQL expression")
-    return values[0].this
+    given = Given(
+        text,
+        "default",
+        "one SQL expression, such as now() or 'a text'",
+        "SQL expression",
+        "; it must need no row to compute",
+        InvalidSchemaChange,
+    )
+
+    def spell(node: exp.Column) -> str:
+        given.refuse("holds a column; it must need no row to compute, and text stands in single quotes")
+
+    return read(given, spell)
 
 
 def check_storable(text: str, what: str) -> None:
@@ -74,10 +57,6 @@ def check_storable(text: str, what: str) -> None:
     # PostgreSQL keeps neither.
     if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
         raise InvalidSchemaChange(f"the {what} {text[:80]!r} holds characters that cannot be stored")
-
-
-def _clauses(select: exp.Expr) -> list[str]:
-    return [key for key, value in select.args.items() if value and key != "expressions"]
 
 
 class Null(Enum):
@@ -96,7 +75,7 @@ def literal(text: str, type: DataType) -> str | Null | None:
     `NULL` (compare with `is`) if the constant is NULL, and None if the text is an expression such as `now()`.
     A constant that the type cannot hold exactly is refused; only binary floats may round.
     """
-    constant = _constant(_expression(text))
+    constant = _constant(_expression(text)[0])
     return _fit(constant, type) if isinstance(constant, _Constant) else constant
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, time
 from decimal import Decimal as Number
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Protocol, runtime_checkable
+from uuid import UUID
 
 import pyarrow as pa
 import sqlglot
@@ -17,13 +19,14 @@ from forklake.errors import DuplicateColumn, InvalidSchemaChange, UnknownType
 from forklake.model.arrow import TypeSource, from_arrow_field, type_of
 from forklake.model.constants import check_expression, check_storable, literal
 from forklake.model.names import check_name
-from forklake.model.types import DataType, SqlReader
+from forklake.model.texts import text_of
+from forklake.model.types import DataType, Scalar, SqlReader
 
 _MOST_BITS = 1024
 """More than any type has; Python refuses to write very long numbers out."""
 
-DefaultSource = str | float | Number | None
-"""SQL text such as `"'new'"` or `"now()"`, or a number or truth value of Python."""
+DefaultSource = str | float | Number | date | time | UUID | bytes | None
+"""SQL text such as `"'new'"` or `"now()"`; any other value of Python is a literal."""
 
 
 def default_text(value: object) -> str | None:
@@ -43,10 +46,14 @@ def default_text(value: object) -> str | None:
             return default_text(int(value))
         case Real():
             return default_text(float(value))
+        case date() | time() | UUID():
+            return f"'{value}'"
+        case bytes():
+            return f"'{text_of(value, Scalar('blob'))}'"
         case _:
             raise InvalidSchemaChange(
-                f'a default is SQL text such as "\'new\'" or "now()", a number, True or False, '
-                f"not {type(value).__name__}"
+                f'a default is SQL text such as "\'new\'" or "now()", a number, True or False, a date, '
+                f"time or datetime, bytes or a UUID, not {type(value).__name__}"
             )
 
 
@@ -147,10 +154,14 @@ def _from_arrow(source: HasArrowSchema) -> list[ColumnSpec]:
     columns: list[ColumnSpec] = []
     for field in schema:
         comment = (field.metadata or {}).get(b"comment")
+        try:
+            kind = from_arrow_field(field)
+        except UnknownType as problem:
+            raise UnknownType(f'column "{field.name}": {problem}') from problem
         columns.append(
             ColumnSpec(
                 field.name,
-                from_arrow_field(field),
+                kind,
                 nullable=field.nullable,
                 comment=comment.decode(errors="replace") if comment else None,
             )

@@ -18,6 +18,7 @@ keys of values to compare with are never cut. Where NaN may be in a file, it is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal as Number
 from uuid import UUID
@@ -49,6 +50,7 @@ _NANOSECONDS = {
 _CLOCKS = {"time": 10**3, "time_ns": 1}
 _BYTES = frozenset({"varchar", "blob"})
 
+_kind = type
 _NAN, _INFINITY, _MINUS_INFINITY, _ZERO = "5", "4", "0", "2"
 _COMPLEMENT = str.maketrans("0123456789", "9876543210")
 _SHIFT = 2**79
@@ -101,8 +103,22 @@ def key_of(value: Value, type: DataType) -> str | None:
     return key
 
 
+def keys_for(values: Sequence[Value], type: DataType) -> Sequence[str | None]:
+    """The keys of many values of one type; integers and texts, of which there may be very many, fast."""
+    name = type.name if isinstance(type, Scalar) else "decimal"
+    if name in INTEGERS and set(map(_kind, values)) == {int}:
+        return [_number(value) for value in values]  # pyright: ignore[reportArgumentType]
+    if name == "varchar" and set(map(_kind, values)) == {str}:
+        return [value.encode().hex() for value in values]  # pyright: ignore[reportAttributeAccessIssue]
+    return [key_of(value, type) for value in values]
+
+
 def _number(value: float | Number) -> str:
     """The key of a number; the same for 7, 7.0 and 7.00."""
+    if isinstance(value, int) and value > 0:
+        # The same as below, without the way through a Decimal: lists of many keys are common.
+        whole = str(value)
+        return f"3{499 + len(whole):03d}{whole.rstrip('0')}"
     exact = Number(repr(value)) if isinstance(value, float) else Number(value)
     if exact.is_nan():
         return _NAN

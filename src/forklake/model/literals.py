@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal as Number
@@ -21,7 +21,8 @@ from sqlglot import exp
 
 from forklake.errors import ForklakeError
 from forklake.model.keys import FLOATS, INTEGERS, Value
-from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, parse
+from forklake.model.longlists import LongList
+from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, parse, to_sql
 
 Kind = Choice["null", "truth", "integer", "decimal", "double", "text"]
 
@@ -139,6 +140,53 @@ def comparable(literals: Sequence[Literal], type: DataType) -> list[Value | None
             return None
         values.append(value)
     return values
+
+
+def comparable_list(values: LongList, type: DataType) -> list[Value] | None:
+    """The same for a long list of numbers or texts."""
+    name = type.name if isinstance(type, Scalar) else ""
+    if values.kind == "text":
+        if name == "varchar":
+            return list(values.texts)
+        known: Iterable[Literal] = (Literal("text", text) for text in values.texts)
+    elif name in INTEGERS and not values.has_fractions:
+        return list(map(int, values.texts)) if values.widest < 39 else None
+    else:
+        known = (literal for text in values.texts if (literal := _bare(text)) is not None)
+    literals = list(known)
+    found = comparable(literals, type) if len(literals) == len(values.texts) else None
+    return None if found is None else [value for value in found if value is not None]
+
+
+_SPLIT = frozenset(
+    {"varchar", "date", "time", "uuid", "timestamp", "timestamp_s", "timestamp_ms", "timestamptz"}
+)
+
+
+def as_query(values: LongList, type: DataType) -> str | None:
+    """A query of the values of a long list in the type of a column, if they are exactly comparable there."""
+    name = type.name if isinstance(type, Scalar) else ""
+    found = comparable_list(values, type)
+    if not found:
+        return None
+    if name in INTEGERS:
+        low, high = min(found), max(found)  # pyright: ignore[reportArgumentType]
+        held = all(_fitting(Number(bound), type) is not None for bound in (low, high))  # pyright: ignore[reportArgumentType]
+        # Numbers that the column cannot hold are compared as larger ones.
+        target = to_sql(type) if held else "HUGEINT"
+    elif isinstance(type, Decimal):
+        if any(_fitting(Number(value), type) is None for value in found):  # pyright: ignore[reportArgumentType]
+            return None
+        target = to_sql(type)
+    elif name in _SPLIT and values.kind == "text":
+        target = to_sql(type)
+    else:
+        return None
+    separator = ","
+    while (joined := separator.join(values.texts)).split(separator) != values.texts:
+        separator += "|,"
+    said, apart = (part.replace("'", "''") for part in (joined, separator))
+    return f"SELECT CAST(unnest(string_split('{said}', '{apart}')) AS {target})"
 
 
 def _conversion(kind: Kind | DataType, type: DataType) -> Callable[[Literal], Value | None] | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
-import sqlglot
-from sqlglot import Token, TokenType, exp
-from sqlglot.errors import SqlglotError
+from sqlglot import exp
 
-from forklake.errors import InvalidPredicate, NamingError
+from forklake.errors import ColumnNotFound, InvalidPredicate, NamingError
 from forklake.model import literals
 from forklake.model.columns import find
 from forklake.model.entities import Column
+from forklake.model.expressions import LONG_LIST, Given, dotted, parsed, path_of, read, written
+from forklake.model.longlists import LongList
 from forklake.model.names import quoted
 from forklake.model.tree import (
     SWAPPED,
@@ -70,6 +69,7 @@ __all__ = [
     "node_of",
     "parse_expression",
     "parse_predicate",
+    "parse_qualified",
     "parsed_condition",
     "ranges",
     "starts_with",
@@ -91,71 +91,71 @@ class Predicate:
     """Whether it is certain that it is a condition; if not, DuckDB has to say what comes of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A text, and what it is to be."""
-
-    text: str
-    what: str = "predicate"
-    good: str = "a condition as it stands after WHERE, such as id = 7"
-    one: str = "condition: join conditions with AND or OR"
-    hint: str = ""
-
-
-_OPEN = "SELECT ("
 _COMPARISONS: dict[type[exp.Expr], Operator] = {
     exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
-_REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
-    (exp.Query, "a query: only the row itself can be asked"),
-    (exp.Exists, "a query: only the row itself can be asked"),
-    (exp.Window, "a window function: only the row itself can be asked"),
-    (exp.AggFunc, "an aggregate: only the row itself can be asked"),
-    (exp.Placeholder, "a parameter: write the value itself"),
-    (exp.Parameter, "a parameter: write the value itself"),
-    (exp.Star, "a star: name the columns"),
-    (exp.Columns, "COLUMNS: name the columns"),
-    (exp.PositionalColumn, "the position of a column: name it"),
-    (exp.UDTF, "a function that returns rows: use one that returns a list"),
-    (exp.Explode, "a function that returns rows: use one that returns a list"),
-    (exp.Alias, "an alias, or two things without an operator between them: leave one out"),
-)
 
 
 def parse_predicate(text: str, columns: tuple[Column, ...]) -> Predicate:
     """Read a condition as DuckDB would, or refuse it with `InvalidPredicate`."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidPredicate(f"a predicate is text, such as 'id = 7', not {type(text).__name__}")
-    given = _Given(text)
+    given = Given(text)
     try:
         root, sql, names = _read(given, columns)
         is_truth = _is_truth(given, root, columns)
         return Predicate(sql, _node(root, columns), names, text, is_truth)
     except RecursionError:
-        _refuse(given, "is nested too deep: write it flatter")
+        given.refuse("is nested too deep: write it flatter")
 
 
 def parse_expression(text: str, columns: tuple[Column, ...]) -> str:
     """Read a value that is computed from a row as DuckDB would, or refuse it with `InvalidPredicate`."""
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidPredicate(
-            f'a new value is an SQL expression, given as text: "7", "n + 1", "\'a text\'", '
-            f'"NULL", not as {type(text).__name__}'
-        )
-    shown = text.replace("'", "''")
-    hint = f"; a text is written in single quotes: \"'{shown}'\"" if len(text) <= 80 else ""
-    given = _Given(
-        text, "expression", "an SQL expression, such as n + 1", "expression: give each column its own", hint
-    )
+    given = given_expression(text)
     try:
         return _read(given, columns)[1]
     except RecursionError:
-        _refuse(given, "is nested too deep: write it flatter")
+        given.refuse("is nested too deep: write it flatter")
+
+
+def parse_qualified(text: str, sides: Mapping[str, tuple[Column, ...]]) -> str:
+    """Read a value that is computed from rows of several sides, such as `target.n + source.n`."""
+    given = given_expression(text)
+    taken = {column.name.lower() for columns in sides.values() for column in columns} | sides.keys()
+
+    def spell(node: exp.Column) -> str:
+        side, *path = path_of(node)
+        known = sides.get(side.lower())
+        if known is None:
+            choices = " or ".join(f"{one}.{'.'.join((side, *path))}" for one in sides)
+            given.refuse(f"names {side!r} without its side: write {choices}{given.hint}")
+        if not path:
+            given.refuse(f"names all of {side}: name a column of it")
+        if path[0].lower() not in {column.name.lower() for column in known}:
+            raise ColumnNotFound(f'the expression {text[:80]!r}: {side.lower()} has no column "{path[0]}"')
+        spelling = _spelling(node, _resolved(given, known, path), skip=1)
+        return dotted(f"{side.lower()}.{quoted(spelling[0])}", spelling[1:])
+
+    try:
+        return read(given, spell, taken=taken)[1]
+    except RecursionError:
+        given.refuse("is nested too deep: write it flatter")
+
+
+def given_expression(text: object) -> Given:
+    """A text that is to be the new value of a column."""
+    if not isinstance(text, str):
+        raise InvalidPredicate(f'an expression is given as text: "n + 1", not as {type(text).__name__}')
+    shown = text.replace("'", "''")
+    hint = f"; a text is written in single quotes: \"'{shown}'\"" if len(text) <= 80 else ""
+    return Given(
+        text, "expression", "an SQL expression, such as n + 1", "expression: give each column its own", hint
+    )
 
 
 def parsed_condition(predicate: Predicate) -> exp.Expr:
     """The condition as sqlglot read it, for those who say it in another dialect."""
-    return _parsed(_Given(predicate.text))
+    return parsed(Given(predicate.text))
 
 
 def node_of(part: exp.Expr, columns: tuple[Column, ...]) -> Node:
@@ -169,19 +169,52 @@ def column_of(part: exp.Expr, columns: tuple[Column, ...]) -> Column | None:
     return None if target is None else target.column
 
 
-def _read(given: _Given, columns: tuple[Column, ...]) -> tuple[exp.Expr, str, frozenset[str]]:
+def _read(given: Given, columns: tuple[Column, ...]) -> tuple[exp.Expr, str, frozenset[str]]:
     """The tree, the SQL that is safe to run, and the columns that it needs."""
-    root = _parsed(given)
-    used = _Columns(given, columns)
-    for node in root.find_all(exp.Column):
-        used.add(node)
-    return root, _rewritten(given, used.spelled), frozenset(used.names)
+    names: set[str] = set()
+
+    def spell(node: exp.Column) -> str:
+        spelling = _spelling(node, _resolved(given, columns, path_of(node)))
+        names.add(spelling[0])
+        name = dotted(quoted(spelling[0]), spelling[1:])
+        return _hidden(name) if _is_distinguished(node) else name
+
+    root = parsed(given)
+    taken = {column.name.lower() for column in columns}
+    sql = written(given, root, spell, taken=taken, lists=_as_queries(given, root, columns))
+    return root, sql, frozenset(names)
 
 
-def _is_truth(given: _Given, node: exp.Expr, columns: tuple[Column, ...]) -> bool:
+def _spelling(node: exp.Column, found: Sequence[Column], skip: int = 0) -> list[str]:
+    """The names of a column as the table spells them; what lies deeper than structs stays as it is."""
+    parts = [part.name for part in node.parts if isinstance(part, exp.Identifier)][skip:]
+    known = [column.name for column in found][: len(parts)]
+    return [*known, *parts[len(known) :]]
+
+
+def _as_queries(given: Given, root: exp.Expr, columns: tuple[Column, ...]) -> dict[str, str]:
+    """Long lists as one text each, which DuckDB splits much faster than it reads so many literals."""
+    found: dict[str, str] = {}
+    for node in root.find_all(exp.In) if given.lists else ():
+        values = _long_list(node)
+        target = _Target.of(node.this, columns) if values is not None else None
+        inside = node.find_ancestor(exp.Lambda, exp.Comprehension)
+        if values is None or target is None or inside is not None:
+            continue
+        sql = literals.as_query(values, target.column.data_type)
+        if sql is not None:
+            found[str(node.expressions[0].this)] = sql
+    return found
+
+
+def _long_list(node: exp.In) -> LongList | None:
+    return node.expressions[0].meta.get(LONG_LIST) if len(node.expressions) == 1 else None
+
+
+def _is_truth(given: Given, node: exp.Expr, columns: tuple[Column, ...]) -> bool:
     """Whether it is certain that an expression is TRUE, FALSE or NULL; refused if it certainly is not."""
     if isinstance(node, exp.Literal):
-        _refuse(given, "is a value and no condition: write a comparison, such as id = 7")
+        given.refuse("is a value and no condition: write a comparison, such as id = 7")
     match node:
         case exp.Paren():
             return _is_truth(given, node.this, columns)
@@ -195,69 +228,10 @@ def _is_truth(given: _Given, node: exp.Expr, columns: tuple[Column, ...]) -> boo
             target = _Target.of(node, columns)
             if target is not None and not target.is_truth:
                 type = to_sql(target.column.data_type)
-                _refuse(given, f'is no condition, as "{target.name}" is {type}: write what it is to be')
+                given.refuse(f'is no condition, as "{target.name}" is {type}: write what it is to be')
             return target is not None
         case _:
             return False
-
-
-def _refuse(given: _Given, problem: str) -> NoReturn:
-    raise InvalidPredicate(f"the {given.what} {given.text[:80]!r} {problem}") from None
-
-
-def _parsed(given: _Given) -> exp.Expr:
-    text = given.text
-    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
-        _refuse(given, "holds NUL characters or lone surrogates")
-    if not text.strip():
-        _refuse(given, f"is empty: write {given.good}")
-    try:
-        statements = sqlglot.parse(f"{_OPEN}{text}\n)", dialect="duckdb")
-    except SqlglotError:
-        _refuse(given, f"cannot be read: write {given.good}{given.hint}")
-    select = statements[0]
-    values = select.expressions if isinstance(select, exp.Select) and len(statements) == 1 else []
-    # More than one statement, clause or value means that the text closed the parenthesis itself.
-    alone = len(values) == 1 and isinstance(values[0], exp.Paren)
-    if select is None or not alone or any(v for k, v in select.args.items() if v and k != "expressions"):
-        _refuse(given, f"is not one {given.one}, and balance the parentheses")
-    root: exp.Expr = values[0].this
-    for node in root.walk():
-        _check(node, given)
-    return root
-
-
-def _check(node: exp.Expr, given: _Given) -> None:
-    for kind, what in _REFUSED:
-        if isinstance(node, kind):
-            _refuse(given, f"holds {what}")
-    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
-        name = node.expression.name or "f"
-        _refuse(given, f"calls a function behind a dot: write {name}(x) instead of x.{name}()")
-
-
-class _Columns:
-    """The columns that a text mentions, and how to spell each."""
-
-    def __init__(self, given: _Given, columns: tuple[Column, ...]) -> None:
-        self.given = given
-        self.columns = columns
-        self.names: set[str] = set()
-        self.spelled: dict[int, tuple[int, str]] = {}
-        """By the place of its first character: the place of the last, and the spelling."""
-
-    def add(self, node: exp.Column) -> None:
-        parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
-        path = _path(node) or [part.name for part in parts]
-        spelling = [column.name for column in _resolved(self.given, self.columns, path)][: len(parts)]
-        spelling += [part.name for part in parts[len(spelling) :]]
-        self.names.add(spelling[0])
-        # Without parentheses a struct could be taken for a table of that name.
-        first = quoted(spelling[0]) if len(spelling) == 1 else f"({quoted(spelling[0])})"
-        start = parts[0].meta["start"] - len(_OPEN)
-        end = parts[-1].meta["end"] - len(_OPEN)
-        name = ".".join((first, *map(quoted, spelling[1:])))
-        self.spelled[start] = (end, _hidden(name) if _is_distinguished(node) else name)
 
 
 def _is_distinguished(node: exp.Expr) -> bool:
@@ -280,7 +254,7 @@ def _hidden(name: str) -> str:
     return f"(CASE WHEN {name} IS NULL THEN NULL ELSE {name} END)"
 
 
-def _resolved(given: _Given, columns: tuple[Column, ...], path: Sequence[str]) -> list[Column]:
+def _resolved(given: Given, columns: tuple[Column, ...], path: Sequence[str]) -> list[Column]:
     """The columns along a path, as far as it goes through structs."""
     found: list[Column] = []
     for depth in range(1, len(path) + 1):
@@ -292,73 +266,6 @@ def _resolved(given: _Given, columns: tuple[Column, ...], path: Sequence[str]) -
         if found[-1].type != "struct":
             break
     return found
-
-
-def _path(node: exp.Expr) -> list[str]:
-    """The names along `a.b.c` or `(a).b`; nothing if it is not a path."""
-    match node:
-        case exp.Paren():
-            return _path(node.this)
-        case exp.Column():
-            names = [part.name for part in node.parts]
-            parent = node.parent
-            # sqlglot puts four names into a column, and the others around it.
-            while (
-                len(names) >= 4
-                and isinstance(parent, exp.Dot)
-                and isinstance(parent.expression, exp.Identifier)
-            ):
-                names.append(parent.expression.name)
-                parent = parent.parent
-            return names
-        case exp.Dot(this=inner, expression=exp.Identifier() as name):
-            path = _path(inner)
-            return path if len(path) > 4 or not path else [*path, name.name]
-        case _:
-            return []
-
-
-def _rewritten(given: _Given, spelled: dict[int, tuple[int, str]]) -> str:
-    """The text with its columns spelled out and every quoted piece written anew.
-
-    Everything else stays as it is, because sqlglot's own SQL means something else here and there: it turns
-    `~`, which matches a whole text, into a search inside of it.
-    """
-    text = given.text
-    pieces: list[str] = []
-    done, depth = 0, 0
-    # Split as it was parsed: at the start of a text, some words would begin a command.
-    for token in sqlglot.tokenize(f"{_OPEN}{text}\n)", dialect="duckdb")[2:-1]:
-        start = token.start - len(_OPEN)
-        if start < done:
-            continue
-        gap = text[done:start]
-        if gap.strip() or token.comments:
-            _refuse(given, "holds a comment: leave it out")
-        end, piece = spelled.get(start) or (token.end - len(_OPEN), _piece(token, given))
-        done = end + 1
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if depth < 0:
-            _refuse(given, "closes a parenthesis that it did not open")
-        pieces += [" " if gap and pieces else "", piece]
-    if text[done:].strip():
-        _refuse(given, "holds a comment: leave it out")
-    return f"({''.join(pieces)})"
-
-
-def _piece(token: Token, given: _Given) -> str:
-    match token.token_type:
-        case TokenType.STRING | TokenType.HEREDOC_STRING:
-            return "'" + token.text.replace("'", "''") + "'"
-        case TokenType.IDENTIFIER:
-            return quoted(token.text)
-        case _:
-            piece = given.text[token.start - len(_OPEN) : token.end - len(_OPEN) + 1]
-            if any(sign in piece for sign in ("'", '"', "`", ";", "--", "/*")):
-                _refuse(
-                    given, f"holds {piece[:20]!r}: write text in plain single quotes, and one condition only"
-                )
-            return piece
 
 
 def _node(node: exp.Expr, columns: tuple[Column, ...]) -> Node:
@@ -403,7 +310,8 @@ def _about(target: _Target, node: exp.Expr) -> Node | None:
         case exp.Between() if not node.args.get("symmetric"):
             return target.between(node.args["low"], node.args["high"])
         case exp.In(expressions=[_, *_]):
-            return target.among(node.expressions)
+            values = _long_list(node)
+            return target.among(node.expressions) if values is None else target.among_many(values)
         case exp.Like():
             return target.like(node.expression)
         case exp.StartsWith():
@@ -445,10 +353,10 @@ class _Target:
     def of(cls, node: exp.Expr, columns: tuple[Column, ...]) -> _Target | None:
         while isinstance(node, exp.Paren):
             node = node.this
-        path = _path(node)
+        path = path_of(node)
         if not path:
             return None
-        found = _resolved(_Given(""), columns, path)
+        found = _resolved(Given(""), columns, path)
         return cls(found[-1], ".".join(column.name for column in found)) if len(found) == len(path) else None
 
     @property
@@ -475,6 +383,10 @@ class _Target:
     def among(self, nodes: Sequence[exp.Expr]) -> Node | None:
         values = self.values(nodes)
         return None if values is None else is_in(self.column, values, name=self.name)
+
+    def among_many(self, values: LongList) -> Node | None:
+        found = literals.comparable_list(values, self.column.data_type)
+        return None if found is None else is_in(self.column, found, name=self.name)
 
     def begins(self, node: exp.Expr) -> Node | None:
         text = self._text(node)

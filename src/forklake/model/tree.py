@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
-from forklake.model.keys import HIGHEST, LOWEST, Value, has_key, has_nan, key_of
+from forklake.model.keys import HIGHEST, LOWEST, Value, has_key, has_nan, key_of, keys_for
 from forklake.model.types import Scalar
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -120,14 +120,16 @@ def compare(column: Column, op: Operator, value: Value | None, *, name: str = ""
 def is_in(column: Column, values: Iterable[Value | None], *, name: str = "") -> Node:
     """`column IN (values)`; with NULL among them it is never FALSE."""
     given = list(values)
-    if not has_key(column.data_type):
+    type = column.data_type
+    if not has_key(type):
         return Opaque()
-    keyed = {key_of(value, column.data_type) or "": value for value in given if value is not None}
+    present = [value for value in given if value is not None]
+    keyed = {key or "": value for key, value in zip(keys_for(present, type), present, strict=True)}
     nodes: list[Node] = []
     if keyed:
         ordered = sorted(keyed)
         nodes.append(In(operand_of(column, name), tuple(ordered), tuple(keyed[key] for key in ordered)))
-    if len(nodes) == 0 or None in given:
+    if len(nodes) == 0 or len(present) < len(given):
         nodes.append(Always(None if given else False))
     return any_of(nodes)
 

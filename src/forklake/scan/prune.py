@@ -101,9 +101,9 @@ def _excluded(leaf: Compare | In | StartsWith, value: bool, low: str, high: str)
         case Compare(_, op, key):
             return _no_key(op if value else NEGATED[op], key, low, high)
         case In(_, keys):
-            if not value:
-                return low == high and low in keys
             at = bisect_left(keys, low)
+            if not value:
+                return low == high and at < len(keys) and keys[at] == low
             return at == len(keys) or keys[at] > high
         case StartsWith(_, key):
             if not value:

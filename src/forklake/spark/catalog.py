@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Unpack
+from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from forklake.assigning import Assignments
+from forklake.catalog import Catalog
 from forklake.compacting import (
     CompactResult,
     Planner,
@@ -22,6 +24,7 @@ from forklake.errors import InvalidArgument
 from forklake.handle import Handle
 from forklake.merging import Matched, NotMatched, RowsMerged
 from forklake.model.ddl import ColumnSource
+from forklake.model.names import QualifiedName
 from forklake.model.snapshots import CommitInfo
 from forklake.rows import check_assignments
 from forklake.spark.changes import read_changes
@@ -90,12 +93,17 @@ class SparkCatalog(Handle):
         sorted_by: Sequence[str] = (),
         if_not_exists: bool = False,
         comment: str | None = None,
+        append: bool = False,
         **info: Unpack[CommitInfo],
     ) -> Table:
         """Create a table with the columns of a frame or of its schema, or as `Catalog.create_table` does.
 
-        A column that cannot be NULL in the frame is NOT NULL in the table.
+        A column that cannot be NULL in the frame is NOT NULL in the table. With `append` it gets the rows of
+        the frame too, in the same commit.
         """
+        if append and isinstance(columns, DataFrame):
+            layout = {"partition_by": partition_by, "sorted_by": sorted_by, "comment": comment}
+            return self._create_with_rows(name, columns, if_not_exists, info, **layout)
         given = columns.schema if isinstance(columns, DataFrame) else columns
         return self.catalog.create_table(
             name,
@@ -104,29 +112,53 @@ class SparkCatalog(Handle):
             sorted_by=sorted_by,
             if_not_exists=if_not_exists,
             comment=comment,
+            append=append,
             **info,
         )
 
-    def append(self, frame: DataFrame, table: Name, **info: Unpack[CommitInfo]) -> int:
+    def _create_with_rows(
+        self, name: Name, frame: DataFrame, if_not_exists: bool, info: CommitInfo, **options: Any
+    ) -> Table:
+        target = QualifiedName.parse(name)
+        if if_not_exists and self.catalog.read().find_table(target) is not None:
+            return self.catalog.table(name)
+        if isinstance(self.catalog, Catalog):
+            with self.catalog.transaction(**info) as tx:
+                inside = SparkCatalog(self.spark, tx, ttl=self.ttl)
+                inside._create_with_rows(name, frame, False, CommitInfo(), **options)
+            return self.catalog.table(name)
+        table = self.create_table(name, frame, **options, **info)
+        self.append(frame, name)
+        return table
+
+    def append(self, frame: DataFrame, table: Name, *, cast: bool = False, **info: Unpack[CommitInfo]) -> int:
         """Add the rows of a frame to a table, as one snapshot. Returns how many.
 
         Columns are found by name, and those that are not there get their defaults. Values are cast only if
-        each stays what it is.
+        each stays what it is; `cast` lets texts become dates and the like too, as in `Table.append`.
         """
         given = _checked(frame)
-        return self._publish(table, "append", lambda writing: write_frame(given, writing), info).inserted
+        return self._publish(
+            table, "append", lambda writing: write_frame(given, writing, cast=cast), info
+        ).inserted
 
     def overwrite(
-        self, frame: DataFrame, table: Name, where: str | None = None, **info: Unpack[CommitInfo]
+        self,
+        frame: DataFrame,
+        table: Name,
+        where: str | None = None,
+        *,
+        cast: bool = False,
+        **info: Unpack[CommitInfo],
     ) -> int:
         """Replace all rows, or those that meet a condition, by those of a frame. Returns how many came."""
         given = _checked(frame)
 
         def work(writing: Writing) -> list[Done]:
             if where is not None:
-                return [*delete_rows(self.spark, writing, where), *write_frame(given, writing)]
+                return [*delete_rows(self.spark, writing, where), *write_frame(given, writing, cast=cast)]
             cleared = [] if writing.inside else [clear(writing)]
-            return [*cleared, *write_frame(given, writing)]
+            return [*cleared, *write_frame(given, writing, cast=cast)]
 
         empty = self.catalog.table(table).delete if where is None else None
         return self._publish(table, "overwrite", work, info, before=empty).inserted
@@ -143,7 +175,7 @@ class SparkCatalog(Handle):
     def update(
         self,
         table: Name,
-        assignments: Mapping[str, str],
+        assignments: Assignments,
         where: str | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
@@ -166,6 +198,7 @@ class SparkCatalog(Handle):
         *,
         when_matched: Matched = "update",
         when_not_matched: NotMatched = "insert",
+        cast: bool = False,
         **info: Unpack[CommitInfo],
     ) -> RowsMerged:
         """Bring rows of a frame into a table: those with the same keys change, the others are new.
@@ -175,7 +208,7 @@ class SparkCatalog(Handle):
         given = _checked(frame)
 
         def work(writing: Writing) -> list[Done]:
-            return merge_frame(self.spark, writing, given, on, when_matched, when_not_matched)
+            return merge_frame(self.spark, writing, given, on, when_matched, when_not_matched, cast=cast)
 
         return self._publish(table, "merge", work, info)
 

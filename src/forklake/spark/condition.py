@@ -6,7 +6,8 @@ only what both engines do alike is taken. The other is refused: frames have Spar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import ROUND_CEILING, ROUND_FLOOR, localcontext
 from decimal import Decimal as Number
@@ -42,6 +43,10 @@ _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }  # fmt: skip
+_LISTED = frozenset({"varchar", "date", "time", "timestamp", "timestamptz", "uuid", "blob"})
+"""What both engines find in a list as they find it equal."""
+_MANY = 200
+"""Longer lists of values are given to Spark as one text."""
 _ALIKE = frozenset({"boolean", "date", "time", "timestamp", "timestamptz", "varchar", "blob", "uuid"})
 _MOMENTS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms"})
 _WHOLE = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"})
@@ -176,7 +181,13 @@ class _Translation:
                 return f"startswith({place}, {text(prefix)})"
             case Compare(_, op, _, value):
                 return self._compared(column, place, op, value)
+            case In() if len(leaf.values) > _MANY and (among := _among(column, leaf.values)) is not None:
+                return f"({place} IN ({among}))"
             case In():
+                if column.type in _LISTED and column.id not in self.nanos:
+                    said = [_literal(value, column.data_type) for value in leaf.values]
+                    if None not in said:
+                        return f"({place} IN ({', '.join(map(str, said))}))"
                 found = [self._compared(column, place, "=", value) for value in leaf.values]
                 return f"({' OR '.join(found)})"
 
@@ -191,6 +202,28 @@ class _Translation:
         if said is None:
             self._refuse(f"a comparison with {column.name!r}, which is {to_sql(kind)}")
         return f"({place} {_spelled(op)} {said})"
+
+
+def _among(column: Column, values: Sequence[Value]) -> str | None:
+    """A query of many values, as one text: Spark would need minutes to read so many literals."""
+    kind = column.data_type
+    grid = _grid(kind)
+    if grid is not None:
+        numbers = [
+            Number(one) for one in values if isinstance(one, int | Number) and not isinstance(one, bool)
+        ]
+        # What the column cannot hold is never met; if nothing were left, NULL would not be in it either.
+        texts = [f"{one:f}" for one in numbers if _is_held(one, grid)]
+        spark = grid.spark
+    elif kind == Scalar("varchar"):
+        texts, spark = [str(one) for one in values], "STRING"
+    else:
+        return None
+    if not texts:
+        return None
+    listed = text(json.dumps(texts))
+    values_of = f"SELECT explode(from_json({listed}, 'array<string>')) AS v"
+    return f"SELECT CAST(v AS {spark}) FROM ({values_of})"  # noqa: S608
 
 
 def _is_opaque(node: Node) -> bool:
@@ -254,6 +287,12 @@ def _grid(kind: DataType) -> _Grid | None:
             return None
 
 
+def _is_held(value: Number, grid: _Grid) -> bool:
+    with localcontext(prec=3 * MAX_PRECISION):
+        whole = value.quantize(Number(1).scaleb(-grid.scale), ROUND_FLOOR) == value
+        return whole and grid.low <= value <= grid.high
+
+
 def _on_grid(place: str, op: Operator, value: Number, grid: _Grid) -> str:
     """A comparison with a number that the column may not be able to hold: its neighbours say the same.
 
@@ -263,8 +302,7 @@ def _on_grid(place: str, op: Operator, value: Number, grid: _Grid) -> str:
         unit = Number(1).scaleb(-grid.scale)
         below = value.quantize(unit, ROUND_FLOOR)
         above = value.quantize(unit, ROUND_CEILING)
-        held = below == value and grid.low <= value <= grid.high
-    if held:
+    if _is_held(value, grid):
         return f"({place} {_spelled(op)} CAST('{value:f}' AS {grid.spark}))"
     if op in ("=", "!="):
         return f"({place} {'<>' if op == '=' else '='} {place})"

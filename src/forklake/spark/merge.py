@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from forklake.data.fit import fit
+from forklake.data.fit import cast_rows, fit
 from forklake.engine.merge import SOURCE, TARGET, Join, matched_rows, unmatched_rows
 from forklake.engine.relation import PLACE, POSITION
 from forklake.engine.text import text
@@ -87,6 +87,7 @@ class _Merging:
     changed: Mapping[str, str] | None
     """New values of rows that match; None if they go."""
     inserted: Mapping[str, str] | None
+    cast: bool
 
     def done(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Done]:
         runs = _Runs(batches)
@@ -109,7 +110,7 @@ class _Merging:
         chosen = tuple(column for column in self.hands.columns if column.name in self.inserted)
         nothing = only(self.plan, ())
         for batch in batches:
-            join = join_of(self._given(batch), self.on, self.hands.columns)
+            join = join_of(self._given(batch), self.on, self.hands.columns, cast=self.cast)
             for rows in unmatched_rows(self.hands.engine, nothing, join, self.inserted, chosen):
                 counted.rows += rows.num_rows
                 yield rows
@@ -125,7 +126,7 @@ class _Merging:
             return
         for files, batches in runs.by_files():
             rows = pa.Table.from_batches(batches)
-            join = join_of(self._given(rows), self.on, self.hands.columns)
+            join = join_of(self._given(rows), self.on, self.hands.columns, cast=self.cast)
             joined = _ByPosition.of(join, rows.column(INDEX), rows.column(DATA_FILE))
             part = only(self.plan, [self.places[file] for file in files])
             places, values = matched_rows(self.hands.engine, part, joined, self.changed)
@@ -198,18 +199,20 @@ def merge_frame(
     on: str | Sequence[str],
     when_matched: object,
     when_not_matched: object,
+    *,
+    cast: bool = False,
 ) -> list[Done]:
     """Bring rows of a frame into a table: those with the same keys change, the others are new."""
     columns = writing.target.columns
     # Without rows, and yet all that can be wrong with columns shows.
-    join = join_of(given_schema(frame.schema).empty_table(), on, columns)
+    join = join_of(given_schema(frame.schema).empty_table(), on, columns, cast=cast)
     check_extra(join, columns, when_matched, when_not_matched)
     changed = matched_values(when_matched, join, columns)
     inserted = unmatched_values(when_not_matched, join, columns)
     matters = when_matched != "ignore"
     if not matters and inserted is None:
         return []
-    keys = _Keys(tuple(join.keys), tuple(join.names[key.name] for key in join.keys))
+    keys = _Keys(tuple(join.keys), tuple(join.names[key.name] for key in join.keys), cast)
     # Kept while it is needed, because it is looked at more than once and has to be the same each time.
     source = keys.of_frame(frame).persist()
     try:
@@ -227,6 +230,7 @@ def merge_frame(
             tuple(key.name for key in join.keys),
             changed,
             inserted,
+            cast,
         )
         values = [f"s{at}" for at in range(len(frame.columns))]
         target = read_places(spark, writing.workbench, plan, keys.columns)
@@ -316,6 +320,7 @@ class _Keys:
     columns: Columns
     given: tuple[str, ...]
     """What the source calls them."""
+    cast: bool
 
     def __post_init__(self) -> None:
         for column in self.columns:
@@ -351,11 +356,13 @@ class _Keys:
             return source.selectExpr("*", *cast)
         kinds = [T.StructField(f"k{at}", _key_type(column)) for at, column in enumerate(self.columns)]
         schema = T.StructType([*source.schema.fields, *kinds])
-        columns = self.columns
+        columns, cast = self.columns, self.cast
 
         def fitted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                keys = [_key(batch.column(p), column) for column, p in zip(columns, places, strict=True)]
+                keys = [
+                    _key(batch.column(p), column, cast) for column, p in zip(columns, places, strict=True)
+                ]
                 yield pa.record_batch([*batch.columns, *keys], schema.names)
 
         return source.mapInArrow(fitted, schema)
@@ -371,9 +378,9 @@ def _key_type(column: Column) -> T.DataType:
     return T.LongType() if column.type == "timestamp_ns" else shown_type(column.data_type)
 
 
-def _key(values: pa.Array, column: Column) -> pa.Array:
+def _key(values: pa.Array, column: Column, cast: bool) -> pa.Array:
     """A key in the type of the table, as Spark shows it; refused if it does not fit."""
-    fitted = fit(values, column)
+    fitted = cast_rows(values, column, 0) if cast else fit(values, column)
     if column.type == "timestamp_ns":
         return fitted.cast(pa.int64())
     return to_arrow(fitted, column.data_type)

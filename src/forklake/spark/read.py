@@ -73,6 +73,11 @@ def _c(column: Column) -> str:
     return f"c{column.id}"
 
 
+def _place(path: Sequence[Column]) -> str:
+    """A column, or a field of structs."""
+    return ".".join((_c(path[0]), *(name(inner.name) for inner in path[1:])))
+
+
 def _r(column: Column) -> str:
     """The same as it is read."""
     return f"r{column.id}"
@@ -87,7 +92,7 @@ def read_plan(spark: SparkSession, workbench: Workbench, plan: ScanPlan, selecti
     frame = _united(_parts(spark, workbench.storage, plan, wanted))
     if filtered is not None:
         frame = frame.where(filtered)
-    shown_names = [f"{_c(column)} AS {name(column.name)}" for column in selection.columns]
+    shown_names = [f"{_place(selection.path(column))} AS {name(column.name)}" for column in selection.columns]
     return frame.selectExpr(*shown_names, *([ROW_ID] if wanted.row_id else []))
 
 
@@ -141,11 +146,7 @@ def _united(parts: Sequence[DataFrame]) -> DataFrame:
 def _wanted(plan: ScanPlan, selection: Selection) -> _Wanted:
     predicate = plan.predicate
     needed = frozenset[str]() if predicate is None else predicate.columns
-    chosen = {column.id for column in selection.columns}
-    columns = (
-        *selection.columns,
-        *(column for column in plan.table.columns if column.name in needed and column.id not in chosen),
-    )
+    columns = selection.read(plan.table.columns, needed)
     compared = frozenset[ColumnId]() if predicate is None else columns_of(predicate.tree)
     nanos = {c.id: f"n{c.id}" for c in columns if c.id in compared and c.type == "timestamp_ns"}
     return _Wanted(columns, nanos, selection.row_id)

@@ -50,8 +50,8 @@ _FEW, _A_FEW = 64, 32
 """Up to so many footers are read here, and more of them by workers, some at a time."""
 
 
-def write_frame(frame: DataFrame, writing: Writing) -> list[Done]:
-    """Write all rows of a frame into new files of a table."""
+def write_frame(frame: DataFrame, writing: Writing, *, cast: bool = False) -> list[Done]:
+    """Write all rows of a frame into new files of a table; `cast` as in `Table.append`."""
     columns = writing.target.columns
     fields = frame.schema.fields
     given = {column: fields[at] for column, at in match_names(frame.columns, columns).items()}
@@ -65,7 +65,7 @@ def write_frame(frame: DataFrame, writing: Writing) -> list[Done]:
         and (writing.workbench.storage.is_local or has_hadoop_aws(frame.sparkSession))
     ):
         return _natively(frame, writing, given, keys)
-    return _in_workers(frame, writing)
+    return _in_workers(frame, writing, cast)
 
 
 # ---- By Spark itself ---
@@ -253,14 +253,14 @@ def _set(spark: SparkSession, settings: Mapping[str, str]) -> Generator[None]:
 # ---- By Python workers ---
 
 
-def _in_workers(frame: DataFrame, writing: Writing) -> list[Done]:
+def _in_workers(frame: DataFrame, writing: Writing, cast: bool) -> list[Done]:
     ds, name, options = writing.ds, writing.name, writing.options
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[Done]:
         first = next(batches, None)
         if first is not None:
             given = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
-            found = write_part(ds, name, given, part=task_number(), storage_options=options)
+            found = write_part(ds, name, given, part=task_number(), cast=cast, storage_options=options)
             yield Done(found.to_json(), added=found.rows)
 
     return through(frame, write)

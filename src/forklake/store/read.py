@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, NamedTuple
 
 from forklake.errors import CatalogNotFound, CorruptMetadata, InvalidArgument, SnapshotNotFound
@@ -45,8 +45,8 @@ class ColumnName(NamedTuple):
     """None for a name that a column had only in a fork which was merged."""
 
 
-Moment = int | datetime
-"""A point in time to travel to: the number of a snapshot, or a time."""
+Moment = int | datetime | str
+"""A point in time to travel to: the id of a snapshot, a datetime, or a date or time as ISO 8601 writes it."""
 
 
 def catalog_named(database: Database, name: str) -> tuple[CatalogId, str, Head]:
@@ -82,7 +82,7 @@ def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:
 
 def head_at(database: Database, head: Head, at: Moment) -> Head:
     """Where a catalog stood at a snapshot of the lake, or at a time."""
-    check_moment(at)
+    at = moment_of(at)
     if isinstance(at, datetime):
         found = database.rows("catalog_at_time", catalog=head.catalog_id, time=aware(at))
     else:
@@ -99,8 +99,7 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
 
 def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
     """The number of the lake's snapshot at some moment, or the latest."""
-    if at is not None:
-        check_moment(at)
+    at = None if at is None else moment_of(at)
     if at is None:
         found = database.rows("latest_snapshot")
     elif isinstance(at, datetime):
@@ -112,10 +111,32 @@ def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
     return SnapshotId(found[0][0])
 
 
-def check_moment(at: object) -> None:
-    """Refuse what is no moment."""
-    if not isinstance(at, int | datetime) or isinstance(at, bool):
-        raise InvalidArgument(f"a moment is the number of a snapshot or a datetime, not {type(at).__name__}")
+def moment_of(at: object) -> int | datetime:
+    """A snapshot id or a time; what is neither is refused. A time without a zone is local, also in text."""
+    match at:
+        case int() if not isinstance(at, bool):
+            return at
+        case datetime():
+            return at
+        case str():
+            return _read_moment(at)
+        case date():
+            return datetime.combine(at, time())
+        case _:
+            raise InvalidArgument(
+                f"a point in time is a snapshot id, a datetime or ISO text, not {type(at).__name__}"
+            )
+
+
+def _read_moment(text: str) -> datetime:
+    if text.strip().isdecimal() and len(text.strip()) != len("20240131"):
+        raise InvalidArgument(f"{text!r} is text: give the id of a snapshot as a number, {text.strip()}")
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidArgument(
+            f"{text[:80]!r} is no time: write 2024-01-31 or 2024-01-31T12:00:00+00:00, or give a snapshot id"
+        ) from None
 
 
 def _exists(database: Database, at: int) -> bool:

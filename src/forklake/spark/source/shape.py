@@ -73,4 +73,8 @@ def shape_of(options: SourceOptions) -> Shape:
         scope = catalog if options.at is None else catalog.at(options.at)
         table = scope.table(options.table)
         scan = table.scan(options.where, options.columns, row_ids=options.row_ids and not feed)
+        if scan.selection.inside:
+            raise InvalidArgument(
+                "the option columns names whole columns: choose the struct, and take its fields later"
+            )
         return Shape(catalog.id, table.id, scan.at, scan.selection.columns, scan.selection.row_id, feed)
