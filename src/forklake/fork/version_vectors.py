@@ -150,10 +150,11 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
     shared = {catalog: min(ours[catalog], theirs[catalog]) for catalog in ours.keys() & theirs.keys()}
     if not shared:
         return None
-    own_merges = _merges(database, "merges_in_spans", _beyond(ours, shared))
+    own_merges = _merges_in(database, _beyond(ours, shared))
     # Catalogs that are not among these, the source has seen nothing of, but for what both inherited alike.
     known = json.dumps(sorted(ours.keys() | {merge.source for merge in own_merges}))
-    met_merges = _merges(database, "merges_of_sources", _beyond(theirs, shared), sources=known)
+    later = json.dumps(list(_beyond(theirs, shared)))
+    met_merges = [Merge(*row) for row in database.rows("merges_of_sources", spans=later, sources=known)]
     mine, yours = VersionVector(dict(ours)), VersionVector(dict(theirs))
     for catalog, table, snapshot in database.rows(
         "merged_up_to",
@@ -175,11 +176,16 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
 
 def events(database: Database, unseen: Unseen, *, definitions_only: bool = False) -> Events:
     """What was done, in order; on request only by commits that may have changed definitions."""
-    statement = "definitions_in_spans" if definitions_only else "footprints_in_spans"
+    spans = json.dumps(unseen.spans)
+    committed = (
+        database.rows("definitions_in_spans", spans=spans)
+        if definitions_only
+        else database.rows("footprints_in_spans", spans=spans)
+    )
     found: list[Event] = []
     merged_definitions = False
     told: set[tuple[CatalogId, SnapshotId]] = set()
-    for catalog, number, footprint in database.rows(statement, spans=json.dumps(unseen.spans)):
+    for catalog, number, footprint in committed:
         if (catalog, number) in told:
             continue
         told.add((catalog, number))
@@ -255,11 +261,8 @@ def _bounds(database: Database, heads: Iterable[Head]) -> dict[CatalogId, Bounds
     return found
 
 
-def _merges(database: Database, statement: str, spans: Iterable[Span], **params: str) -> list[Merge]:
-    wanted = list(spans)
-    if not wanted:
-        return []
-    return [Merge(*row) for row in database.rows(statement, spans=json.dumps(wanted), **params)]
+def _merges_in(database: Database, spans: Iterable[Span]) -> list[Merge]:
+    return [Merge(*row) for row in database.rows("merges_in_spans", spans=json.dumps(list(spans)))]
 
 
 def _missing(mine: VersionVector, yours: VersionVector) -> Iterator[Span]:
@@ -289,7 +292,7 @@ def _unseen_of_target(
     single = [Span(catalog, SnapshotId(snapshot - 1), snapshot) for catalog, snapshot in sorted(mixed)]
     expanded = [
         Span(merge.source, max(merge.base, mine.seen(merge.source, merge.table)), merge.up_to, merge.table)
-        for merge in _merges(database, "merges_in_spans", single)
+        for merge in _merges_in(database, single)
     ]
     spans = (*own, *(span for span in expanded if span.up_to > span.after))
     return Unseen(spans, mine, own, frozenset(snapshot for _, snapshot in mixed))
