@@ -93,6 +93,9 @@ def fork_catalogs(
     def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
         return _fork(session, parent, wanted, options, author, lake_path)
 
+    at = None if options.at is None else moment_of(options.at)
+    if isinstance(at, datetime):
+        database.settle(aware(at))
     for _ in range(ATTEMPTS):
         try:
             return commit_once(database, write)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -38,6 +39,7 @@ from forklake.store.backend import (
     as_time,
 )
 from forklake.store.built import end_set, insert_set, update_set
+from forklake.store.in_flight import CommitsInFlight
 from forklake.store.libpq import Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
 from forklake.store.statements import Dialect, schema_script, statements
@@ -86,6 +88,7 @@ class PostgresDatabase:
         self.url = _shown(given, metadata_schema)
         self.statements = {name: Query(text) for name, text in statements(self.dialect).items()}
         self.pool = ConnectionPool(self._open_wire, most=pool_size, usable=Wire.is_usable)
+        self._in_flight = CommitsInFlight(self)
         self._connect().close()
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
@@ -112,6 +115,14 @@ class PostgresDatabase:
 
     def check_writable(self) -> None:
         """Whether a server takes writes, it says when it is asked to."""
+
+    def now(self) -> datetime:
+        """The time on the server's clock."""
+        return as_time(self.rows("clock")[0][0])
+
+    def settle(self, at: SnapshotId | datetime) -> None:
+        """Wait for commits in flight that may come to stand at or before a snapshot, or a time."""
+        self._in_flight.settle(at)
 
     def exists(self) -> bool:
         """Whether the metadata schema holds a lake, finished or not."""
