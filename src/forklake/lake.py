@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
@@ -38,6 +38,7 @@ from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.snapshots import Author, CommitInfo, Snapshot
 from forklake.moving import check_moved, guarded, move
+from forklake.store.address import parse_url
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
 from forklake.store.open import (
@@ -46,7 +47,6 @@ from forklake.store.open import (
     data_path_of,
     is_finished,
     open_database,
-    parse_url,
 )
 from forklake.store.read import Moment, catalog_named, catalog_named_at, catalogs, latest_snapshot, snapshots
 from forklake.transaction import author_of
@@ -187,6 +187,10 @@ class Lake(Handle):
             expires = None if ttl is None else self._database.now() + ttl
             session.execute("set_expiry", catalog=catalog_id, expires=expires)
             session.commit()
+
+    def now(self) -> datetime:
+        """The time on the database's clock: that by which commits are dated, and catalogs expire."""
+        return self._database.now()
 
     def drop_expired(self, **info: Unpack[CommitInfo]) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
