@@ -187,7 +187,8 @@ def _write_forks(
     author: Author,
 ) -> None:
     snapshot, moment = numbers.snapshot_id, max(numbers.snapshot_time, point.time + _TICK)
-    expires = None if options.ttl is None else moment + options.ttl
+    # Snapshots may be dated ahead of the clock, if that went back; a time to live counts from now.
+    expires = None if options.ttl is None else numbers.snapshot_time + options.ttl
     catalogs: list[Row] = []
     heads: list[Row] = []
     for name, catalog in made.items():
