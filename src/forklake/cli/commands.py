@@ -19,7 +19,7 @@ from forklake.lake import connect
 from forklake.lake import init as init_lake
 from forklake.model.entities import CatalogInfo
 from forklake.model.snapshots import CommitInfo
-from forklake.store.open import parse_url
+from forklake.store.address import parse_url
 
 
 @dataclass(frozen=True, slots=True)
