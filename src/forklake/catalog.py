@@ -80,6 +80,8 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         self._states = states
         self._at = at
         self._info = CommitInfo()
+        self._past: Head | None = None
+        """Where the catalog stood at that moment, once somebody has asked."""
         self.id = catalog_id
         self.name = name
 
@@ -95,7 +97,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def _twin(self) -> Catalog:
         """Another handle on the same catalog, to be shown or used otherwise."""
         twin = object.__new__(Catalog)
-        vars(twin).update(vars(self))
+        vars(twin).update(vars(self), _past=None)
         return twin
 
     @property
@@ -308,8 +310,13 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         return super().macros() if at is None else self.at(at).macros()
 
     def _head(self) -> Head:
-        head = head_of(self._database, self.id, or_dropped=self._at is not None)
-        return head if self._at is None else head_at(self._database, head, self._at)
+        if self._at is None:
+            return head_of(self._database, self.id)
+        if self._past is None:
+            # Where a catalog stood does not change, so it is looked for once.
+            head = head_of(self._database, self.id, or_dropped=True)
+            self._past = head_at(self._database, head, self._at)
+        return self._past
 
     def _draft_to_change(self) -> Draft:
         if self._at is not None:

@@ -27,7 +27,7 @@ from forklake.model.ids import SnapshotId
 from forklake.model.manifest import Manifest
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import Author, CommitInfo
-from forklake.store.backend import Database, utc_now
+from forklake.store.backend import Database
 from forklake.transaction import author_of
 from forklake.workbench import Workbench
 
@@ -94,7 +94,7 @@ class Coordinator:
         done = None if once is None else committed_as(self.database, ds.catalog_id, once)
         if done is not None:
             return self._superfluous(ds, done)
-        now = utc_now()
+        now = self.database.now()
         before = check_open(self.database, ds, now)
         try:
             assembled = assemble(ds, self._read(ds, manifests))

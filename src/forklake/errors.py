@@ -44,10 +44,18 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from forklake.model.changes import Conflict
+
+
+def raise_alone(error: ForklakeError) -> NoReturn:
+    """Raise an error that shows nothing of the one that led to it, which may tell a password."""
+    try:
+        raise error from None
+    finally:
+        error.__context__ = None
 
 
 class ForklakeError(Exception):

@@ -14,7 +14,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 from forklake.commit.draft import Draft
 from forklake.data.existing import Existing, Inspection
 from forklake.data.storage import Storage
-from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError
+from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError, raise_alone
 from forklake.model.entities import Table
 from forklake.model.files import DataFile, WrittenFile
 from forklake.model.ids import MappingId
@@ -104,7 +104,7 @@ def _in_bucket(storage: Storage, path: str) -> list[str]:
         below = sorted(info.path for info in filesystem.get_file_info(FileSelector(key, recursive=True)))
     except OSError as error:
         reason = storage.s3.options.hidden(str(error))
-        raise StorageError(f"looking at {path} failed: {reason}") from None
+        raise_alone(StorageError(f"looking at {path} failed: {reason}"))
     named = [file for file in below if file.endswith(".parquet") and _is_data(file.removeprefix(f"{key}/"))]
     return _checked(path, [f"s3://{file}" for file in named])
 

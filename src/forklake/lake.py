@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
@@ -20,7 +20,6 @@ from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.engine.remote import check_extensions
 from forklake.errors import (
-    CatalogNotFound,
     ForklakeError,
     InvalidArgument,
     InvalidUrl,
@@ -34,12 +33,13 @@ from forklake.fork.paths import own_data_path
 from forklake.fork.row_changes import Prefer
 from forklake.handle import Handle
 from forklake.model.entities import CatalogInfo
-from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.ids import CatalogId
 from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.snapshots import Author, CommitInfo, Snapshot
 from forklake.moving import check_moved, guarded, move
-from forklake.store.backend import Database, utc_now
+from forklake.store.address import parse_url
+from forklake.store.backend import Database
 from forklake.store.cache import StateCache
 from forklake.store.open import (
     check_version,
@@ -47,9 +47,8 @@ from forklake.store.open import (
     data_path_of,
     is_finished,
     open_database,
-    parse_url,
 )
-from forklake.store.read import Moment, catalog_named, catalogs, lake_snapshot, snapshots
+from forklake.store.read import Moment, catalog_named, catalog_named_at, catalogs, latest_snapshot, snapshots
 from forklake.transaction import author_of
 from forklake.workbench import Workbench
 
@@ -72,7 +71,7 @@ class Lake(Handle):
     def __repr__(self) -> str:
         """The address, without a password, and the latest snapshot."""
         try:
-            latest = f" at snapshot {lake_snapshot(self._database, None)}"
+            latest = f" at snapshot {latest_snapshot(self._database)}"
         except ForklakeError:
             latest = ""
         return f"<Lake {self.url}{latest}>"
@@ -185,9 +184,13 @@ class Lake(Handle):
         check_ttl(ttl)
         catalog_id, _, _ = catalog_named(self._database, self._name(name))
         with self._database.transaction() as session:
-            expires = None if ttl is None else utc_now() + ttl
+            expires = None if ttl is None else self._database.now() + ttl
             session.execute("set_expiry", catalog=catalog_id, expires=expires)
             session.commit()
+
+    def now(self) -> datetime:
+        """The time on the database's clock: that by which commits are dated, and catalogs expire."""
+        return self._database.now()
 
     def drop_expired(self, **info: Unpack[CommitInfo]) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
@@ -198,7 +201,7 @@ class Lake(Handle):
 
     def expire_reservations(self) -> list[Swept]:
         """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
-        return sweep(self._database, self._workbench.storage, utc_now())
+        return sweep(self._database, self._workbench.storage, self._database.now())
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return Catalog(self._database, self._states, catalog_id, name, self._workbench, self)
@@ -212,19 +215,8 @@ class Lake(Handle):
         if at is None:
             catalog_id, _, _ = catalog_named(self._database, name)
             return self._handle(catalog_id, name)
-        snapshot = lake_snapshot(self._database, at)
-        found = self._database.rows("catalog_by_name_at", name=name, at=snapshot)
-        catalog_id = CatalogId(found[0][0]) if found else self._heir(name, snapshot)
-        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self, snapshot)
-
-    def _heir(self, name: str, at: SnapshotId) -> CatalogId:
-        """The fork that has a name now, if it was made later and its history goes back to a snapshot."""
-        for catalog_id, *_ in self._database.rows("catalog_by_name", name=name):
-            points = self._database.rows("fork_point", catalog=catalog_id)
-            stood = self._database.rows("catalog_at_snapshot", catalog=catalog_id, at=at)
-            if points and stood and stood[0][0] <= points[0][0]:
-                return CatalogId(catalog_id)
-        raise CatalogNotFound(f'no catalog was named "{name}" at snapshot {at}')
+        catalog_id = catalog_named_at(self._database, name, at)
+        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self, at)
 
     def read(self, path: Paths, *, format: str | None = None, **options: object) -> FileRows:
         """Rows of CSV, Parquet and JSON files, for `append`, `create_table` and all that takes rows.
@@ -236,7 +228,7 @@ class Lake(Handle):
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
-        return catalogs(self._database, lake_snapshot(self._database, at))
+        return catalogs(self._database, at)
 
     def rename_catalog(
         self,

@@ -23,6 +23,7 @@ from forklake.compacting import (
 )
 from forklake.data.derive import derived
 from forklake.data.intake import Rows
+from forklake.engine.parse import check_expression, check_query
 from forklake.errors import InvalidArgument, InvalidName
 from forklake.handle import Handle
 from forklake.model.columns import build
@@ -317,10 +318,13 @@ class CatalogVerbs(Handle):
         or_replace: bool = False,
         **info: Unpack[CommitInfo],
     ) -> None:
-        """Store a query under a name; `columns` renames what it returns."""
+        """Store a query of DuckDB's SQL under a name; `columns` renames what it returns.
+
+        It must be one query that can be parsed. What it reads is not looked at: that may come later.
+        """
         target = QualifiedName.parse(name, "view")
         aliases = tuple(check_name(column, "column") for column in _listed(columns, "columns of a view"))
-        check_text(sql, "view's SQL")
+        check_query(check_text(sql, "view's SQL"), f'the SQL of view "{target}"')
         self.with_commit_info(**info).apply(
             lambda draft: draft.create_view(target, sql, aliases=aliases, or_replace=or_replace)
         )
@@ -364,14 +368,17 @@ class CatalogVerbs(Handle):
         or_replace: bool = False,
         **info: Unpack[CommitInfo],
     ) -> None:
-        """Store an expression, or with `table` a query, with parameters; or several as `overloads`."""
+        """Store an expression, or with `table` a query, with parameters; or several as `overloads`.
+
+        DuckDB's SQL must be one expression or query that can be parsed; other dialects are kept as they are.
+        """
         target = QualifiedName.parse(name, "macro")
         given = [] if sql is None else [_implementation(sql, parameters, table=table)]
         impls = (*given, *_listed(overloads, "overloads of a macro"))
         if not impls:
             raise InvalidArgument(f'macro "{target}" needs SQL, or overloads')
         for impl in impls:
-            _check_implementation(impl)
+            _check_implementation(impl, f'the SQL of macro "{target}"')
         self.with_commit_info(**info).apply(
             lambda draft: draft.create_macro(target, impls, or_replace=or_replace)
         )
@@ -453,7 +460,7 @@ def _listed(items: Sequence[T], what: str) -> Sequence[T]:
     return items
 
 
-def _check_implementation(impl: object) -> None:
+def _check_implementation(impl: object, what: str) -> None:
     if not isinstance(impl, MacroImpl):
         raise InvalidArgument(f"an overload of a macro is a MacroImpl, not {type(impl).__name__}")
     for text in (impl.sql, impl.dialect, impl.kind):
@@ -467,3 +474,7 @@ def _check_implementation(impl: object) -> None:
     names = [check_name(parameter.name, "parameter").lower() for parameter in impl.parameters]
     if len(set(names)) < len(names):
         raise InvalidArgument(f"a macro has two parameters of one name: {', '.join(names)}")
+    if impl.dialect == "duckdb" and impl.kind == "table":
+        check_query(impl.sql, what)
+    elif impl.dialect == "duckdb":
+        check_expression(impl.sql, what)

@@ -44,7 +44,8 @@ from forklake.model.names import quoted
 from forklake.store.backend import Database
 
 BACKENDS = ("sqlite", "duckdb", "postgresql")
-FORK_SECONDS = 20.0
+LONG = 240.0
+"""Seconds after which something hangs, however busy the machine is: no test depends on being faster."""
 
 Rows = list[tuple[Any, ...]]
 RunSql = Callable[..., Rows]
@@ -136,7 +137,7 @@ def reopen(lake_url: str) -> Iterator[Reopen]:
 def in_threads() -> Callable[..., list[Any]]:
     """Run callables at once, each in a thread; all start together."""
 
-    def run(*work: Callable[[], Any], seconds: float = 30.0) -> list[Any]:
+    def run(*work: Callable[[], Any], seconds: float = LONG) -> list[Any]:
         start = threading.Barrier(len(work))
 
         def begin(task: Callable[[], Any]) -> Any:
@@ -176,7 +177,7 @@ def _runner(url: str, opened: ExitStack) -> RunSql:
     options = dict(parse_qsl(address.query))
     schema = options.pop("metadata_schema", "ducklake")
     if address.scheme == "sqlite":
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LONG)
         opened.callback(connection.close)
     elif address.scheme == "duckdb":
         # In one process, DuckDB gives every connection to a file the same database.
@@ -197,7 +198,7 @@ def _runner(url: str, opened: ExitStack) -> RunSql:
     return run
 
 
-def _in_child(work: Callable[[], Any], *, seconds: float = FORK_SECONDS) -> Any:
+def _in_child(work: Callable[[], Any], *, seconds: float = LONG) -> Any:
     with tempfile.TemporaryFile() as answer:
         with warnings.catch_warnings():
             # Newer Pythons warn that forking a process with threads is risky: that risk is tested here.
@@ -291,7 +292,7 @@ class Program:
             self._process.stdin.write("\n")
             self._process.stdin.flush()
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = LONG) -> int:
         """Wait for its end and return its exit code."""
         return self._process.wait(seconds)
 

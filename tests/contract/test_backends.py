@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -21,10 +20,8 @@ from forklake.store.backend import Database, Session, UniqueViolation, as_time
 RunSql = Callable[..., list[tuple[Any, ...]]]
 InThreads = Callable[..., list[Any]]
 
-AT_ONCE = 5.0
-"""Seconds within which something that does not wait is surely done, also on a slow machine."""
 A_WHILE = 0.4
-"""Seconds after which something that does not wait would have happened."""
+"""Seconds in which something that should wait may show that it does not. Nothing fails for taking longer."""
 
 many_processes = pytest.mark.parametrize("lake_url", ["sqlite", "postgresql"], indirect=True)
 """DuckDB lets only one process open a file, and it does not survive a fork."""
@@ -43,13 +40,6 @@ def commit_one(database: Database, key: str) -> None:
     with database.transaction() as session:
         write(session, key)
         session.commit()
-
-
-@contextmanager
-def at_once() -> Iterator[None]:
-    start = time.monotonic()
-    yield
-    assert time.monotonic() - start < AT_ONCE
 
 
 @pytest.fixture
@@ -108,7 +98,7 @@ def forget(database: Database, head: CatalogId) -> None:
 def forget_in_a_thread(database: Database, head: CatalogId) -> None:
     thread = threading.Thread(target=forget, args=(database, head))
     thread.start()
-    thread.join(AT_ONCE)
+    thread.join()
 
 
 def forget_in_a_cycle(database: Database, head: CatalogId) -> None:
@@ -168,8 +158,7 @@ def test_a_transaction_that_is_not_committed_leaves_nothing_and_frees_its_lock(
             write(session, "kept")
             session.commit()
 
-    with at_once():
-        in_threads(next_writer)
+    in_threads(next_writer)
     assert written(raw) == ["kept"]
 
 
@@ -179,10 +168,9 @@ def test_abandoned_transactions_never_use_up_the_connections(
     lake.create_catalog("a")
     url = f"{lake_url}&pool_size=2" if lake_url.startswith("postgresql") else lake_url
     database = reopen(url)._database
-    with at_once():
-        for abandon in (leave_without_commit, forget, fail_on_a_key, fail_on_an_end) * 5:
-            abandon(database, CatalogId(0))
-        commit_one(database, "kept")
+    for abandon in (leave_without_commit, forget, fail_on_a_key, fail_on_an_end) * 5:
+        abandon(database, CatalogId(0))
+    commit_one(database, "kept")
     assert written(raw) == ["kept"]
 
 
@@ -195,8 +183,7 @@ def test_writers_are_not_held_up_by_a_lake_that_was_closed_with_a_transaction_op
     other.close()
     del session
     gc.collect()
-    with at_once():
-        commit_one(lake._database, "kept")
+    commit_one(lake._database, "kept")
     assert written(raw) == ["kept"]
 
 
@@ -296,6 +283,7 @@ TIMES = [
     None,
 ]
 
+NAME_COLUMNS = ("catalog_id", "catalog_uuid", "catalog_name", "begin_snapshot")
 SCHEMA_COLUMNS = (
     "catalog_id",
     "schema_id",
@@ -350,7 +338,6 @@ def test_rows_of_every_kind_are_inserted_as_they_are(database: Database, raw: Ru
     assert as_stored(raw(READ_SCHEMAS)) == rows
 
 
-@pytest.mark.timeout(20)
 def test_a_set_larger_than_any_buffer_on_the_way_is_inserted(database: Database, raw: RunSql) -> None:
     # 40 MB: the statistics of some hundred thousand files.
     rows = [(900, number, 1, f"{number:06}" + "x" * 20_000) for number in range(2000)]
@@ -391,15 +378,16 @@ def test_a_time_means_the_same_moment_in_whichever_zone_it_is_asked_for(database
     moment = datetime(2100, 1, 1, 12, 0, 0, 500, UTC)
     with database.transaction() as session:
         session.insert("ducklake_snapshot", columns, [(77, moment, 0, 0, 0)])
+        session.insert("ducklake_catalog", NAME_COLUMNS, [(9, str(uuid.UUID(int=9)), "c", 77)])
         session.commit()
     for hours in (-11, -5, 0, 5.5, 14):
         zone = timezone(timedelta(hours=hours))
         just_before = (moment - timedelta(microseconds=1)).astimezone(zone)
         found = [
-            database.rows("lake_snapshot_at_time", time=asked)
+            database.rows("catalog_by_name_at_time", name="c", time=asked)
             for asked in (just_before, moment.astimezone(zone))
         ]
-        assert found == [[(0,)], [(77,)]], f"in the zone {zone}"
+        assert found == [[], [(9,)]], f"in the zone {zone}"
 
 
 def test_a_time_is_stored_as_its_moment_in_whichever_zone_it_is_given(database: Database) -> None:
@@ -412,12 +400,17 @@ def test_a_time_is_stored_as_its_moment_in_whichever_zone_it_is_given(database: 
     ]
     with database.transaction() as session:
         session.insert("ducklake_snapshot", columns, rows)
+        names = [(place, str(uuid.UUID(int=place)), "c", 70 + place) for place in range(3)]
+        session.insert(
+            "ducklake_catalog", ("end_snapshot", *NAME_COLUMNS), [(71, *names[0]), (72, *names[1])]
+        )
+        session.insert("ducklake_catalog", NAME_COLUMNS, names[2:])
         session.commit()
     asked = [moment + timedelta(hours=place, minutes=1) for place in range(3)]
-    assert [database.rows("lake_snapshot_at_time", time=time) for time in asked] == [
-        [(70,)],
-        [(71,)],
-        [(72,)],
+    assert [database.rows("catalog_by_name_at_time", name="c", time=time) for time in asked] == [
+        [(0,)],
+        [(1,)],
+        [(2,)],
     ]
 
 
@@ -715,9 +708,7 @@ def test_no_commit_is_lost_and_every_snapshot_is_one_of_them_when_many_write_at_
             handle.catalog(catalog).create_schema(f"s_{worker}_{turn}")
 
     handles = [lake, reopen(), lake, reopen()]
-    in_threads(
-        *(lambda h=h, w=worker: work(h, "ab"[w % 2], w) for worker, h in enumerate(handles)), seconds=60
-    )
+    in_threads(*(lambda h=h, w=worker: work(h, "ab"[w % 2], w) for worker, h in enumerate(handles)))
     for place, name in enumerate("ab"):
         names = {schema.name for schema in lake.catalog(name).schemas()}
         assert names == {"main"} | {f"s_{w}_{turn}" for w in (place, place + 2) for turn in range(8)}
@@ -756,7 +747,7 @@ def test_a_writer_waits_for_the_head_that_another_holds_and_then_sees_what_it_di
         assert waiting.is_alive()
         assert seen == []
         session.commit()
-    waiting.join(AT_ONCE)
+    waiting.join()
     (found, later), *_ = seen
     assert found[:2] == (numbers.snapshot_id, 7)
     assert later.snapshot_id > numbers.snapshot_id
@@ -770,11 +761,10 @@ def test_writers_of_other_catalogs_do_not_wait(
     with lake._database.transaction() as session:
         _, numbers = session.lock_head(head, catalog_ids=2)
         write(session, "held")
-        with at_once():
-            in_threads(
-                lambda: lake.catalog("other").create_schema("meanwhile"),
-                lambda: reopen().create_catalog("new").create_schema("meanwhile"),
-            )
+        in_threads(
+            lambda: lake.catalog("other").create_schema("meanwhile"),
+            lambda: reopen().create_catalog("new").create_schema("meanwhile"),
+        )
         assert session.rows("setting", key="held") == [("test",)]
         session.commit()
     assert lake.catalog("other").snapshot > numbers.snapshot_id
@@ -808,8 +798,7 @@ def test_readers_are_not_blocked_by_a_writer_and_do_not_see_its_rows(
             time=numbers.snapshot_time,
             schema_version=1,
         )
-        with at_once():
-            seen = in_threads(*(lambda h=h: read(h) for h in (lake, lake, reopen(), reopen())))
+        seen = in_threads(*(lambda h=h: read(h) for h in (lake, lake, reopen(), reopen())))
         assert seen == [(1, ["main"], [], [])] * 4
         session.commit()
     assert read(lake)[0] == numbers.snapshot_id
@@ -857,8 +846,7 @@ def test_a_process_that_is_killed_leaves_nothing_and_frees_its_lock(
             write(session, "kept")
             session.commit()
 
-    with at_once():
-        in_threads(next_writer)
+    in_threads(next_writer)
     assert written(raw) == ["kept"]
 
 
@@ -916,7 +904,7 @@ def test_a_lake_is_created_in_a_file_as_soon_as_another_program_has_written_to_i
         with forklake.connect(lake_url, data_path=tmp_path / "files", create=True) as lake:
             assert lake.create_catalog("a").snapshot == 1
     finally:
-        commits.join(AT_ONCE)
+        commits.join()
     assert raw("SELECT count(*) FROM accounts") == [(0,)]
 
 
@@ -931,7 +919,7 @@ def use_many_connections(lake: forklake.Lake, in_threads: InThreads) -> None:
         with lake._database.transaction() as session:
             session.rows("latest_snapshot")
             if lake._database.dialect == "postgresql":
-                meet.wait(AT_ONCE)
+                meet.wait()
 
     in_threads(*[read] * 5)
 
@@ -1018,21 +1006,28 @@ def test_a_child_that_closes_the_lake_does_not_close_it_for_its_parent(
 def test_a_forked_child_waits_for_its_parents_transaction_like_anybody_else(
     lake: forklake.Lake, catalog: forklake.Catalog, forked: Callable[..., Any], raw: RunSql
 ) -> None:
-    session = lake._database.transaction()
+    session: Any = lake._database.transaction()
     session.lock_head(catalog.id)
     write(session, "kept")
     assert session.rows("setting", key="kept") == [("test",)]
-    commits = threading.Timer(A_WHILE, session.commit)
+    holder = session._wire._server.backend_pid
+    ended = threading.Event()
+    waited: list[bool] = []
+
+    def commit_when_it_waits() -> None:
+        blocked = f"SELECT 1 FROM pg_stat_activity WHERE {holder} = ANY(pg_blocking_pids(pid))"
+        while not raw(blocked) and not ended.wait(0.01):
+            pass
+        waited.append(not ended.is_set())
+        session.commit()
+
+    commits = threading.Thread(target=commit_when_it_waits)
     commits.start()
-
-    def child() -> float:
-        start = time.monotonic()
-        catalog.create_schema("of_child")
-        return time.monotonic() - start
-
     try:
-        assert forked(child) > A_WHILE / 2
+        forked(lambda: catalog.create_schema("of_child"))
     finally:
-        commits.join(AT_ONCE)
+        ended.set()
+        commits.join()
+    assert waited == [True]
     assert written(raw) == ["kept"]
     assert [schema.name for schema in catalog.schemas()] == ["main", "of_child"]

@@ -27,6 +27,7 @@ from forklake.errors import (
     ViewNotFound,
 )
 from forklake.model.entities import MacroImpl, MacroParameter
+from forklake.model.names import quoted
 
 ODD = [
     'a"b',
@@ -59,8 +60,8 @@ def test_odd_names_are_stored_and_read_back_as_they_are(lake: forklake.Lake, nam
     table = catalog.create_table((name, name), [(name, "int"), ("plain", "int")])
     table.comment(name)
     table.comment(name, column=[name])
-    catalog.create_view((name, name + " view"), f"SELECT {name}")
-    catalog.create_macro((name, name), [name], name)
+    catalog.create_view((name, name + " view"), f"SELECT {quoted(name)}")
+    catalog.create_macro((name, name), [name], quoted(name))
     again = lake.catalog(name)
     assert [schema.name for schema in again.schemas()] == ["main", name]
     assert [(info.schema, info.name) for info in again.tables()] == [(name, name)]
@@ -68,9 +69,9 @@ def test_odd_names_are_stored_and_read_back_as_they_are(lake: forklake.Lake, nam
     assert again.table((name, name)).tags() == {"comment": name}
     assert again.table((name, name)).tags(column=[name]) == {"comment": name}
     assert [(view.schema, view.name, view.sql) for view in again.views()] == [
-        (name, name + " view", f"SELECT {name}")
+        (name, name + " view", f"SELECT {quoted(name)}")
     ]
-    assert [(macro.name, macro.implementations[0].sql) for macro in again.macros()] == [(name, name)]
+    assert [(macro.name, macro.implementations[0].sql) for macro in again.macros()] == [(name, quoted(name))]
     paths = [row[0] for row in raw("SELECT path FROM ducklake_schema UNION SELECT path FROM ducklake_table")]
     assert all(".." not in path and not path.startswith("/") for path in paths)
 
@@ -87,11 +88,11 @@ def test_any_name_and_text_reads_back_as_it_was_written(lake: forklake.Lake) -> 
             tx.create_table((schema, name), [(column, "int")])
             tx.table((schema, name)).comment(text)
             tx.table((schema, name)).set_tag(column, value, column=[column])
-            tx.create_view((schema, name + "v"), text)
+            tx.create_view((schema, name + "v"), "SELECT '" + text.replace("'", "''") + "'")
         assert catalog.table((schema, name)).columns[0].name == column
         assert catalog.table((schema, name)).tags() == {"comment": text}
         assert catalog.table((schema, name)).tags(column=[column]) == {column: value}
-        assert catalog.views()[0].sql == text
+        assert catalog.views()[0].sql == "SELECT '" + text.replace("'", "''") + "'"
         last = catalog.snapshots()[-1]
         assert (last.author, last.message, last.extra) == (text, value, {text: value})
 
@@ -442,3 +443,119 @@ def test_a_handle_follows_its_table_through_renames(catalog: forklake.Catalog) -
     other.drop()
     with pytest.raises(TableNotFound):
         table.add_column("c", "int")
+
+
+QUERIES = [
+    "SELECT 1",
+    "SELECT 1;",
+    "  SELECT a -- of all\n  FROM later /* not there yet */",
+    "VALUES (1), (2)",
+    "FROM t",
+    "FROM t SELECT a",
+    "TABLE t",
+    "(SELECT 1)",
+    "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 9) SELECT * FROM r",
+    "SELECT 1 UNION ALL BY NAME SELECT 2",
+    "SELECT ';' AS semicolon",
+    "SELECT * EXCLUDE (a) FROM t ASOF JOIN u USING (b) QUALIFY row_number() OVER () = 1",
+    "UNPIVOT t ON a, b",
+]
+NO_QUERIES = {
+    "": "empty",
+    "   \n": "empty",
+    "-- only a comment": "empty",
+    "/* a */ ;": "empty",
+    "anything": r'not a query: syntax error at or near "anything" \(line 1, column 1\)',
+    "SELECT a\nFROM t\n WHERE é = x y": r'near "y" \(line 3, column 14\)',
+    "SELECT 1 +": r"end of input \(line 1, column 11\)",
+    "SELECT 'open": r"unterminated.*\(line 1, column 8\)",
+    "SELECT 1; SELECT 2": "2 statements",
+    "SELECT 1; DROP TABLE t": "2 statements",
+    "INSERT INTO t VALUES (1)": r'near "INSERT" \(line 1, column 1\)',
+    "UPDATE t SET a = 1": "UPDATE",
+    "DELETE FROM t": "DELETE",
+    "CREATE TABLE t AS SELECT 1": "CREATE",
+    "DROP TABLE t": "DROP",
+    "COPY t TO 'file'": "COPY",
+    "ATTACH 'file'": "ATTACH",
+    "PRAGMA version": "PRAGMA",
+    "DESCRIBE t": "DESCRIBE",
+    "EXPLAIN SELECT 1": "EXPLAIN",
+    "WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a": "not a query",
+    "SELECT $1": r"parameters \(\$1\)",
+    "SELECT * FROM t WHERE a = ?": "parameters",
+}
+
+
+def test_a_view_is_a_query_that_can_be_parsed(catalog: forklake.Catalog) -> None:
+    with catalog.transaction() as tx:
+        for number, query in enumerate(QUERIES):
+            tx.create_view(f"v{number:02}", query)
+            tx.create_macro(f"m{number:02}", ["x"], query, table=True)
+    assert [view.sql for view in catalog.views()] == QUERIES
+    assert [macro.implementations[0].sql for macro in catalog.macros()] == QUERIES
+
+
+@pytest.mark.parametrize(("text", "said"), NO_QUERIES.items(), ids=NO_QUERIES)
+def test_what_is_no_query_is_refused_as_a_view_and_as_a_table_macro(
+    catalog: forklake.Catalog, text: str, said: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=rf'the SQL of view "main\.v" .*{said}') as refused:
+        catalog.create_view("v", text)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(InvalidArgument, match=rf'the SQL of macro "main\.m" .*{said}'):
+        catalog.create_macro("m", ["x"], text, table=True)
+    with pytest.raises(InvalidArgument), catalog.transaction() as tx:
+        tx.create_view("v", text, or_replace=True)
+    assert (catalog.views(), catalog.macros(), catalog.snapshot) == ([], [], 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "x + 1 -- one more", "(x, 2)", "(SELECT max(a) FROM t)", "CASE WHEN x THEN 1 END"]
+)
+def test_a_macro_is_an_expression_that_can_be_parsed(catalog: forklake.Catalog, text: str) -> None:
+    catalog.create_macro("m", ["x"], text)
+    assert catalog.macros()[0].implementations[0].sql == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-- x",
+        "x +",
+        "x; x",
+        "SELECT x",
+        "x) + (x",
+        "1), () AS (2",
+        "1, () AS 2",
+        "x AS y",
+        "1, 2",
+        "TABLE SELECT 1",
+        "$1",
+    ],
+)
+def test_what_is_no_expression_is_refused_as_a_macro(catalog: forklake.Catalog, text: str) -> None:
+    with pytest.raises(InvalidArgument, match=r'the SQL of macro "main\.m"'):
+        catalog.create_macro("m", ["x"], text)
+    with pytest.raises(InvalidArgument, match=r'the SQL of macro "main\.m"'):
+        catalog.create_macro("m", overloads=[MacroImpl("1"), MacroImpl(text)])
+    assert catalog.macros() == []
+
+
+def test_sql_of_another_dialect_is_kept_as_it_is(catalog: forklake.Catalog) -> None:
+    catalog.create_macro("m", overloads=[MacroImpl("a <=> b LATERAL", dialect="spark")])
+    assert catalog.macros()[0].implementations[0].sql == "a <=> b LATERAL"
+
+
+def test_views_that_were_stored_before_anybody_parsed_them_stay_readable(
+    lake: forklake.Lake, catalog: forklake.Catalog, raw
+) -> None:
+    catalog.create_view("v", "SELECT 1")
+    raw("UPDATE ducklake_view SET sql = 'any text; at all'")
+    fork = lake.fork("main_catalog", "fork")
+    fork.rename_view("v", "w")
+    lake.merge("fork", "main_catalog")
+    assert [(view.name, view.sql) for view in catalog.views()] == [("w", "any text; at all")]
+    catalog.create_view("w", "SELECT 2", or_replace=True)
+    assert [view.sql for view in catalog.views()] == ["SELECT 2"]

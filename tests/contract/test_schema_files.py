@@ -549,7 +549,7 @@ def make_by_hand(url: str) -> None:
 def psql(url: str) -> None:
     script = files("forklake.store").joinpath("sql", "postgresql.sql")
     command = [find_psql(), url, "-X", "-v", "ON_ERROR_STOP=1", "-f", str(script)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=240)
     if ran.returncode:
         raise RuntimeError(ran.stderr)
 

@@ -185,7 +185,7 @@ def test_threads_commit_to_one_catalog_and_none_is_lost(lake, catalog: forklake.
             snapshots.append(tx.snapshot)
         return snapshots
 
-    done = in_threads(*[lambda n=n: work(n) for n in range(12)], seconds=120)
+    done = in_threads(*[lambda n=n: work(n) for n in range(12)])
     assert len(catalog.tables()) == 48
     numbers = [number for each in done for number in each]
     assert len(set(numbers)) == 48
@@ -202,7 +202,7 @@ def test_of_many_threads_creating_one_table_exactly_one_wins(catalog: forklake.C
             return False
         return True
 
-    won = in_threads(*[lambda n=n: create(n) for n in range(8)], seconds=60)
+    won = in_threads(*[lambda n=n: create(n) for n in range(8)])
     assert won.count(True) == 1
     assert [column.name for column in catalog.table("t").columns] == [f"c{won.index(True)}"]
 
@@ -252,7 +252,7 @@ def test_a_change_without_a_transaction_starts_from_the_present(lake, reopen) ->
 
 def test_threads_altering_one_table_at_once_all_succeed_one_after_the_other(catalog, in_threads) -> None:
     table = catalog.create_table("t", "id INT")
-    in_threads(*[lambda n=n: table.add_column(f"c{n}", "int") for n in range(8)], seconds=60)
+    in_threads(*[lambda n=n: table.add_column(f"c{n}", "int") for n in range(8)])
     assert sorted(column.name for column in table.columns) == [
         "c0",
         "c1",

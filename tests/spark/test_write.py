@@ -194,13 +194,13 @@ def test_settings_hold_until_the_last_writer_has_written(
     def parquet(self: DataFrameWriter, path: str) -> None:
         mine, others = (first_set, second_set) if "/first/" in path else (second_set, first_done)
         mine.set()
-        assert others.wait(60)
+        assert others.wait(240)
         real(self, path)
 
     monkeypatch.setattr(DataFrameWriter, "parquet", parquet)
 
     def write(name: str) -> int:
-        assert name == "first" or first_set.wait(60)
+        assert name == "first" or first_set.wait(240)
         try:
             frame = spark.range(3).selectExpr("TIMESTAMP'3000-01-01 00:00:00+00:00' AS at")
             return SparkCatalog(spark, catalog).append(frame, name)

@@ -45,13 +45,13 @@ def server_pid(url: str) -> int:
 
 def answers(url: str) -> bool:
     try:
-        psycopg.connect(url, connect_timeout=5).close()
+        psycopg.connect(url, connect_timeout=60).close()
     except psycopg.OperationalError:
         return False
     return True
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = 240) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Unpack
 
 import typer
@@ -19,7 +19,7 @@ from forklake.lake import connect
 from forklake.lake import init as init_lake
 from forklake.model.entities import CatalogInfo
 from forklake.model.snapshots import CommitInfo
-from forklake.store.open import parse_url
+from forklake.store.address import parse_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def create(
 def catalogs(settings: Settings, at: At = None) -> None:
     """List the catalogs of the lake, and say which have expired."""
     with settings.connect() as lake:
-        now = datetime.now(UTC)
+        now = lake.now()
         render([_listed(info, now) for info in lake.catalogs(at=at)], settings.output)
 
 

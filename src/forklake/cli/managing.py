@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Self, Unpack
 
 import typer
@@ -121,7 +121,7 @@ def drop(
 
 
 def _expired(lake: Lake) -> list[str]:
-    now = datetime.now(UTC)
+    now = lake.now()
     return [info.name for info in lake.catalogs() if info.expires_at is not None and info.expires_at <= now]
 
 

@@ -23,7 +23,6 @@ from forklake.store.backend import (
     Session,
     UniqueViolation,
     as_time,
-    utc_now,
 )
 from forklake.store.read import catalog_named
 from forklake.store.rows import STORED, rows_of
@@ -98,7 +97,7 @@ def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -
 
 def drop_expired(database: Database, author: Author) -> list[str]:
     """End every catalog whose time to live is over, in one commit."""
-    now = utc_now()
+    now = database.now()
     if not database.rows("expired_catalogs", now=now):
         return []
     return _drop(database, lambda session: session.rows("lock_expired", now=now), author)

@@ -124,10 +124,18 @@ class Taking:
     author: Author
 
     def take(self, session: Session, at: SnapshotId, numbers: Allocation) -> tuple[Allocation, Author]:
-        """Commit the reservation or raise; its number is used if nobody else has committed since it began."""
+        """Commit the reservation or raise.
+
+        Its number is used if it follows on the snapshot that it began with, and if no later one of the whole
+        lake is there: whoever has read the lake at that one would see something else afterwards.
+        """
+        reserved = numbers.snapshot_id
         if at == self.ds.parent_snapshot_id:
-            numbers = replace(numbers, snapshot_id=self.ds.snapshot_id)
-        self._take(session, numbers.snapshot_id, numbers.snapshot_time)
+            reserved = self.ds.snapshot_id
+            # From now on, whoever reads a later snapshot waits for us.
+            session.execute("announce_snapshot", snapshot=reserved)
+        taken = self._take(session, numbers.snapshot_id, numbers.snapshot_time, reserved)
+        numbers = replace(numbers, snapshot_id=taken)
         about = {"id": self.ds.reservation_id, "snapshot": self.ds.snapshot_id}
         extra = {**(self.author.extra or {}), "reservation": {**about, "parent": self.ds.parent_snapshot_id}}
         return numbers, replace(self.author, extra=extra)
@@ -137,8 +145,7 @@ class Taking:
         snapshot = self.ds.parent_snapshot_id
 
         def write(session: Session) -> SnapshotId:
-            self._take(session, snapshot, now)
-            return snapshot
+            return self._take(session, snapshot, now, snapshot)
 
         try:
             return _write(database, write)
@@ -149,17 +156,22 @@ class Taking:
                 raise
             return done
 
-    def _take(self, session: Session, snapshot: SnapshotId, now: datetime) -> None:
+    def _take(
+        self, session: Session, snapshot: SnapshotId, now: datetime, reserved: SnapshotId
+    ) -> SnapshotId:
+        """Gives the number that the commit has: the reserved one where it may, or else the other."""
         taken = session.rows(
             "take_reservation",
             catalog=self.ds.catalog_id,
             reservation=self.ds.reservation_id,
             snapshot=snapshot,
+            reserved=reserved,
             digest=self.digest,
             now=now,
         )
         if not taken:
             raise refusal(session, self.ds)
+        return SnapshotId(taken[0][0])
 
     def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
         """Whether this was committed: the number of the snapshot was drawn for all who might try."""

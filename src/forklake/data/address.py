@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
-from forklake.errors import InvalidUrl
+from forklake.errors import InvalidUrl, raise_alone
 from forklake.model.names import in_user_folder
 
 S3 = "s3://"
@@ -23,6 +23,7 @@ _OPTIONS = (
     "scheme",
     "allow_bucket_creation",
 )
+_SECRETS = ("access_key", "secret_key", "session_token")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -70,19 +71,22 @@ def split_data_path(text: str) -> tuple[str, Mapping[str, str]]:
     credentials, and the path is written to the metadata, where everybody sees it. Both end with a slash.
     """
     if not text.strip() or not is_storable(text):
-        raise InvalidUrl(f"{text!r} is not a place for data files; use {_EXAMPLES}")
+        raise InvalidUrl(f"this is not a place for data files; use {_EXAMPLES}")
     if not text.startswith(S3):
         scheme, found, _ = text.partition("://")
         if found:
             # Never show the address itself: it may hold a password.
-            raise InvalidUrl(f"data files cannot be kept on {scheme}://; use {_EXAMPLES}")
+            shown = f"on {scheme}://" if scheme.isalnum() else "there"
+            raise InvalidUrl(f"data files cannot be kept {shown}; use {_EXAMPLES}")
+        if text[:3].lower() == "s3:" or any(f"{name}=" in text for name in _SECRETS):
+            raise InvalidUrl("the address of a bucket is s3://bucket/prefix?access_key=…&secret_key=…")
         given = Path(in_user_folder(text))
         # Engines differ in where a path leads that goes up again; without that there is only one answer.
         folder = "/" + str(given.resolve() if ".." in given.parts else given.absolute()).lstrip("/")
         return (folder if folder.endswith("/") else folder + "/"), MappingProxyType({})
     path, _, query = text.partition("?")
     bucket, _, prefix = path.removeprefix(S3).partition("/")
-    if "@" in bucket:
+    if "@" in bucket or ":" in bucket:
         raise InvalidUrl("write credentials as options, s3://bucket/prefix?access_key=…&secret_key=…")
     prefix = prefix.rstrip("/")
     if not bucket or not is_plain(bucket) or (prefix and not is_plain(prefix)):
@@ -94,7 +98,13 @@ def s3_options(options: Mapping[str, str], environment: Mapping[str, str]) -> S3
     """Options of an address, completed by the environment."""
     for name in options:
         if name not in _OPTIONS:
-            raise InvalidUrl(f"a bucket has no option {name!r}; it has {', '.join(_OPTIONS)}")
+            # Where an & stands in a key for itself, a part of the key looks like an option.
+            shown = (
+                "one of these options" if any(given in options for given in _SECRETS) else f"option {name!r}"
+            )
+            raise InvalidUrl(
+                f"a bucket has no {shown}; it has {', '.join(_OPTIONS)}, and & in a value is written %26"
+            )
     if ("access_key" in options) != ("secret_key" in options):
         raise InvalidUrl("the options access_key and secret_key go together")
     # Credentials of two origins do not fit together.
@@ -163,8 +173,8 @@ def _endpoint(options: Mapping[str, str], environment: Mapping[str, str]) -> tup
     try:
         parts = urlsplit(text if "://" in text else f"{scheme}://{text}")
         _ = parts.port
-    except ValueError as error:
-        raise InvalidUrl("an endpoint is written http://host:port") from error
+    except ValueError:
+        raise_alone(InvalidUrl("an endpoint is written http://host:port"))
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
         raise InvalidUrl("an endpoint is written http://host:port or https://host, without credentials")
     return parts.netloc + parts.path.rstrip("/"), parts.scheme == "https"
@@ -173,5 +183,5 @@ def _endpoint(options: Mapping[str, str], environment: Mapping[str, str]) -> tup
 def _truth(options: Mapping[str, str], name: str) -> bool:
     text = options.get(name, "false").lower()
     if text not in _TRUTH:
-        raise InvalidUrl(f"the option {name} is true or false, not {text!r}")
+        raise InvalidUrl(f"the option {name} is true or false")
     return _TRUTH[text]

@@ -18,7 +18,7 @@ from forklake.data.address import S3Options, is_plain, is_storable, s3_options, 
 from forklake.data.file import StoredFile
 from forklake.data.local import LocalDisk
 from forklake.data.s3 import S3
-from forklake.errors import FileMissing, StorageError
+from forklake.errors import FileMissing, StorageError, raise_alone
 
 __all__ = ["Storage", "StoredFile", "open_storage", "split_data_path"]
 
@@ -170,8 +170,10 @@ class Storage:
                 raise
             taken = isinstance(error, FileExistsError) and named == inner
             # A traceback shows the cause as well.
-            tells = self.s3.options.hidden(str(error)) != str(error)
-            raise self._translation(doing, address, error, taken=taken) from (None if tells else error)
+            translation = self._translation(doing, address, error, taken=taken)
+            if self.s3.options.hidden(str(error)) != str(error):
+                raise_alone(translation)
+            raise translation from error
 
     def _translation(self, doing: str, address: str, error: OSError, *, taken: bool) -> StorageError:
         # Arrow's own words are in the text; the operating system's are short.

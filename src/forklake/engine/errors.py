@@ -19,6 +19,7 @@ from forklake.errors import (
     InvalidData,
     InvalidPredicate,
     StorageError,
+    raise_alone,
 )
 from forklake.model.files import DataFile
 from forklake.scan.plan import ScanPlan
@@ -30,7 +31,10 @@ def translated(storage: Storage, plan: ScanPlan | None) -> Generator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise _translation(storage, plan, error) from error
+        translation = _translation(storage, plan, error)
+        if storage.s3.options.hidden(str(error)) != str(error):
+            raise_alone(translation)
+        raise translation from error
 
 
 @contextmanager

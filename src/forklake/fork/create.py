@@ -93,6 +93,9 @@ def fork_catalogs(
     def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
         return _fork(session, parent, wanted, options, author, lake_path)
 
+    at = None if options.at is None else moment_of(options.at)
+    if isinstance(at, datetime):
+        database.settle(aware(at))
     for _ in range(ATTEMPTS):
         try:
             return commit_once(database, write)
@@ -184,7 +187,8 @@ def _write_forks(
     author: Author,
 ) -> None:
     snapshot, moment = numbers.snapshot_id, max(numbers.snapshot_time, point.time + _TICK)
-    expires = None if options.ttl is None else moment + options.ttl
+    # Snapshots may be dated ahead of the clock, if that went back; a time to live counts from now.
+    expires = None if options.ttl is None else numbers.snapshot_time + options.ttl
     catalogs: list[Row] = []
     heads: list[Row] = []
     for name, catalog in made.items():

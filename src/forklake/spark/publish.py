@@ -29,6 +29,8 @@ from forklake.workbench import Workbench
 DAY = timedelta(days=1)
 ATTEMPTS = 5
 """How often a change is made again on what others have committed meanwhile."""
+_NEVER = datetime(9999, 12, 31, tzinfo=UTC)
+"""Nothing is reserved for what a transaction writes, so nothing runs out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def publish(
     """
     if isinstance(catalog, Catalog):
         return _reserved(catalog, table, work, operation, ttl)
-    return _staged(catalog, table, work, ttl, before)
+    return _staged(catalog, table, work, before)
 
 
 def _reserved(catalog: Catalog, name: Name, work: Work, operation: str, ttl: timedelta) -> RowsMerged:
@@ -109,9 +111,7 @@ def _reserved(catalog: Catalog, name: Name, work: Work, operation: str, ttl: tim
     raise AssertionError
 
 
-def _staged(
-    scope: CatalogVerbs, name: Name, work: Work, ttl: timedelta, before: Callable[[], object] | None
-) -> RowsMerged:
+def _staged(scope: CatalogVerbs, name: Name, work: Work, before: Callable[[], object] | None) -> RowsMerged:
     draft, workbench = scope.read(), scope.workbench
     table = draft.table_named(QualifiedName.parse(name))
     head = draft.head
@@ -122,7 +122,7 @@ def _staged(
         "",
         head.snapshot_id,
         head.snapshot_id,
-        datetime.now(UTC) + ttl,
+        _NEVER,
         workbench.storage.data_path,
         head.data_path,
         (target_of(draft, table, workbench),),

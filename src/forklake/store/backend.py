@@ -167,6 +167,14 @@ class Database(Protocol):
         """Begin a transaction that may write. It rolls back unless it is committed."""
         ...
 
+    def now(self) -> datetime:
+        """The time on the database's clock: the only one that times are compared with."""
+        ...
+
+    def settle(self, at: SnapshotId | datetime) -> None:
+        """Wait for commits in flight that may come to stand at or before a snapshot, or a time."""
+        ...
+
     def exists(self) -> bool:
         """Whether the database has a table `ducklake_metadata` where the lake would be."""
         ...
@@ -206,11 +214,6 @@ class OpenTransaction:
     def __del__(self) -> None:
         """Roll back a transaction that was forgotten, so that its locks go with it."""
         self.rollback()
-
-
-def utc_now() -> datetime:
-    """The time on the clock of this process, in UTC."""
-    return datetime.now(UTC)
 
 
 def as_time(value: Any) -> datetime:

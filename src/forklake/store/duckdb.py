@@ -24,7 +24,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
 from forklake.store.backend import Home, Row, UniqueViolation
 from forklake.store.built import end_set, insert_set, insert_values, update_set
-from forklake.store.embedded import EmbeddedSession
+from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
 from forklake.store.home import home_of_file
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
@@ -33,7 +33,7 @@ from forklake.store.tables import TABLES
 _TYPES = {"int": "BIGINT", "text": "VARCHAR", "uuid": "UUID", "bool": "BOOLEAN", "time": "TIMESTAMPTZ"}
 
 
-class DuckDBDatabase:
+class DuckDBDatabase(EmbeddedDatabase):
     """A lake's metadata in a schema of a DuckDB file. DuckDB lets one process open it for writing."""
 
     dialect: Dialect = "duckdb"

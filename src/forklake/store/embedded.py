@@ -4,12 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from typing import Generic, Protocol, TypeVar
 
 from forklake.errors import StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.store.backend import Allocation, Answer, OpenTransaction, Record, Row, Session, utc_now
+from forklake.store.backend import Allocation, Answer, OpenTransaction, Record, Row, Session
 from forklake.store.pool import Closable, ConnectionPool, WriterLock
+
+
+def utc_now() -> datetime:
+    """The clock of an embedded database is that of the process which it is in."""
+    return datetime.now(UTC)
+
+
+class EmbeddedDatabase:
+    """Time in a database that lets its writers in one after the other."""
+
+    read_only: bool
+    _settled = datetime.min.replace(tzinfo=UTC)
+
+    def transaction(self) -> Session:
+        """Begin a transaction that may write, when it is its turn."""
+        raise NotImplementedError
+
+    def now(self) -> datetime:
+        """The time."""
+        return utc_now()
+
+    def settle(self, at: SnapshotId | datetime) -> None:
+        """Let the writer finish whose commit has a time already and is not there yet.
+
+        Numbers come in turn: below a snapshot that is there, none is missing.
+        """
+        if not isinstance(at, datetime) or at <= self._settled or self.read_only:
+            return
+        now = self.now()
+        with self.transaction():
+            self._settled = max(self._settled, now)
 
 
 class EmbeddedWrites:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 from forklake.errors import ReadOnlyStore
+from forklake.model.ids import SnapshotId
 from forklake.store.backend import Database, Home, Row, Session
 from forklake.store.statements import Dialect
 
@@ -77,6 +79,14 @@ class ReadOnlyDatabase:
     def transaction(self) -> Session:
         """Refuse."""
         self.check_writable()
+
+    def now(self) -> datetime:
+        """The time on the database's clock."""
+        return self._database.now()
+
+    def settle(self, at: SnapshotId | datetime) -> None:
+        """Wait for commits in flight."""
+        self._database.settle(at)
 
     def exists(self) -> bool:
         """Whether there is a lake."""

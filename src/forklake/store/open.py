@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from forklake.errors import (
     DataPathMismatch,
@@ -17,81 +15,14 @@ from forklake.errors import (
     StoreUnavailable,
     UnsupportedVersion,
 )
-from forklake.model.names import check_name, in_user_folder
+from forklake.model.names import check_name
+from forklake.store.address import EXAMPLES, Address, file_url
 from forklake.store.backend import Database, UniqueViolation
 from forklake.store.home import remember_home
 
 VERSION = "0.5-dev1"
 DEFAULT_SCHEMA = "ducklake"
 DEFAULT_POOL_SIZE = 16
-
-_EXAMPLES = "sqlite:///lake.db, duckdb:///lake.duckdb or postgresql://user@host:5432/db"
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a lake's metadata is."""
-
-    kind: str
-    path: Path | None
-    """The file of an embedded database."""
-    conninfo: str | None
-    """What PostgreSQL's client needs to connect."""
-    options: Mapping[str, str]
-
-
-_OPTIONS = {
-    "sqlite": frozenset[str](),
-    "duckdb": frozenset({"metadata_schema"}),
-    "postgresql": frozenset({"metadata_schema", "pool_size"}),
-}
-
-
-def parse_url(url: str) -> Address:
-    """Read an address; the error for one that cannot be read shows how they look."""
-    try:
-        if any(character.isspace() and character != " " for character in url):
-            raise ValueError("it holds a line break or tab")
-        parts = urlsplit(url)
-        query = parse_qsl(parts.query, keep_blank_values=True)
-        _ = parts.port
-        if parts.scheme and not url.startswith(f"{parts.scheme}://"):
-            raise ValueError(f"two slashes follow {parts.scheme}:")
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidUrl(f"this is not the address of a lake ({error}); use {_EXAMPLES}") from error
-    kind = "postgresql" if parts.scheme == "postgres" else parts.scheme
-    if kind not in _OPTIONS:
-        # Never show the address itself: it may hold a password.
-        what = f"{parts.scheme}: is no kind of lake" if parts.scheme else "this is not the address of a lake"
-        raise InvalidUrl(f"{what}; use {_EXAMPLES}")
-    ours = {name: value for name, value in query if name in _OPTIONS[kind]}
-    others = [(name, value) for name, value in query if name not in ours]
-    if kind == "postgresql":
-        # Not by urlunsplit: without a host it leaves out the slashes.
-        query_left = f"?{urlencode(others, quote_via=quote)}" if others else ""
-        return Address(kind, None, f"{kind}://{parts.netloc}{parts.path}{query_left}", ours)
-    if others:
-        hint = (
-            ": SQLite has no schemas, use one file for each lake" if others[0][0] == "metadata_schema" else ""
-        )
-        raise InvalidUrl(f"{kind} addresses have no option {others[0][0]!r}{hint}")
-    name = unquote(parts.path).removeprefix("/")
-    if parts.fragment:
-        raise InvalidUrl(f"write %23 for the # in a file name: {kind}:///{quote(name)}%23…")
-    if parts.netloc or not name or name.endswith("/") or ":memory:" in name or not _storable(name):
-        raise InvalidUrl(
-            f"this does not name a file: write {kind}:///relative/path or {kind}:////absolute/path"
-        )
-    return Address(kind, Path(in_user_folder(name)).absolute(), None, ours)
-
-
-def file_url(kind: str, path: Path) -> str:
-    """The address of an embedded database, as `parse_url` reads it back."""
-    return f"{kind}:///{quote(str(path))}"
-
-
-def _storable(name: str) -> bool:
-    return "\0" not in name and not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def open_database(address: Address, *, create: bool) -> Database:
@@ -119,7 +50,7 @@ def open_database(address: Address, *, create: bool) -> Database:
                 ) from error
             return PostgresDatabase(conninfo, metadata_schema=schema, pool_size=_pool_size(address))
         case _:
-            raise InvalidUrl(f"an address needs a file or a server; use {_EXAMPLES}")
+            raise InvalidUrl(f"an address needs a file or a server; use {EXAMPLES}")
 
 
 def _check_file(path: Path, *, create: bool) -> None:
@@ -141,7 +72,7 @@ def _check_file(path: Path, *, create: bool) -> None:
 def _pool_size(address: Address) -> int:
     text = address.options.get("pool_size", str(DEFAULT_POOL_SIZE))
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
-        raise InvalidUrl(f"pool_size must be a number from 1 to 1000, not {text!r}")
+        raise InvalidUrl("pool_size must be a number from 1 to 1000")
     return int(text)
 
 

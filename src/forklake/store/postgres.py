@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,8 +24,10 @@ from forklake.errors import (
     StoreBusy,
     StoreError,
     StoreUnavailable,
+    raise_alone,
 )
 from forklake.model.ids import CatalogId, SnapshotId
+from forklake.store.address import SECRET_OPTIONS, unreadable
 from forklake.store.backend import (
     PAUSES,
     Allocation,
@@ -38,6 +41,7 @@ from forklake.store.backend import (
     as_time,
 )
 from forklake.store.built import end_set, insert_set, update_set
+from forklake.store.in_flight import CommitsInFlight
 from forklake.store.libpq import Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
 from forklake.store.statements import Dialect, schema_script, statements
@@ -45,7 +49,6 @@ from forklake.store.tables import TABLES
 
 LONGEST_NAME = 63
 
-_SECRET = ("password", "sslpassword", "oauth_client_secret")
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "forklake"}
 # Every statement is keyed, so an index is right however few rows there were when its plan was made and kept.
 _PLANNING = (("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"))
@@ -79,13 +82,14 @@ class PostgresDatabase:
             raise InvalidUrl(
                 f"PostgreSQL keeps {LONGEST_NAME} bytes of a name: choose a shorter metadata_schema"
             )
-        given = _parameters(conninfo)
+        given = self._given = _parameters(conninfo)
         self._conninfo = conninfo
         self._defaults = {name: value for name, value in _DEFAULTS.items() if name not in given}
         self.metadata_schema = metadata_schema
         self.url = _shown(given, metadata_schema)
         self.statements = {name: Query(text) for name, text in statements(self.dialect).items()}
         self.pool = ConnectionPool(self._open_wire, most=pool_size, usable=Wire.is_usable)
+        self._in_flight = CommitsInFlight(self)
         self._connect().close()
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
@@ -112,6 +116,14 @@ class PostgresDatabase:
 
     def check_writable(self) -> None:
         """Whether a server takes writes, it says when it is asked to."""
+
+    def now(self) -> datetime:
+        """The time on the server's clock."""
+        return as_time(self.rows("clock")[0][0])
+
+    def settle(self, at: SnapshotId | datetime) -> None:
+        """Wait for commits in flight that may come to stand at or before a snapshot, or a time."""
+        self._in_flight.settle(at)
 
     def exists(self) -> bool:
         """Whether the metadata schema holds a lake, finished or not."""
@@ -146,7 +158,13 @@ class PostgresDatabase:
         try:
             return psycopg.connect(self._conninfo, **self._defaults)
         except psycopg.Error as error:
+            told = _hidden(str(error), self._given)
+            if told != str(error):
+                raise_alone(_error(self.url, type(error)(told)))
             raise _error(self.url, error) from error
+        except UnicodeError:
+            # No name of a host has such characters, or parts of such length.
+            raise_alone(StoreUnavailable(f"{self.url} cannot be reached: there is no host of that name"))
 
     def _open_wire(self) -> Wire:
         try:
@@ -336,15 +354,23 @@ def _end(table: str, keys: tuple[str, ...]) -> Query:
 def _parameters(conninfo: str) -> dict[str, Any]:
     try:
         return conninfo_to_dict(conninfo)
-    except psycopg.ProgrammingError as error:
-        raise InvalidUrl(
-            f"PostgreSQL's client does not understand the address: {_first_line(error)}"
-        ) from error
+    except psycopg.ProgrammingError:
+        # What the client says quotes the address.
+        raise_alone(unreadable(conninfo, {option.keyword.decode() for option in pq.Conninfo.get_defaults()}))
+
+
+def _hidden(text: str, parameters: Mapping[str, Any]) -> str:
+    """A text without passwords, should it hold any."""
+    for name in SECRET_OPTIONS & parameters.keys():
+        # A very short one would be found in words of the text, and is no secret.
+        if len(str(parameters[name])) > 3:
+            text = text.replace(str(parameters[name]), "…")
+    return text
 
 
 def _shown(parameters: Mapping[str, Any], metadata_schema: str) -> str:
     """The address without a password, for messages and for other processes that know the password."""
-    given = {name: str(value) for name, value in parameters.items() if name not in _SECRET}
+    given = {name: str(value) for name, value in parameters.items() if name not in SECRET_OPTIONS}
     user, name = given.pop("user", ""), given.pop("dbname", "")
     place = ""
     # Of several servers, the list has no place before the path.

@@ -84,10 +84,16 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
     """Where a catalog stood at a snapshot of the lake, or at a time."""
     at = moment_of(at)
     if isinstance(at, datetime):
-        found = database.rows("catalog_at_time", catalog=head.catalog_id, time=aware(at))
+        asked = aware(at)
+        # A catalog's own snapshots rise in number and time, so only what is newer than all can still come.
+        if asked >= head.snapshot_time:
+            database.settle(asked)
+        found = database.rows("catalog_at_time", catalog=head.catalog_id, time=asked)
     else:
         if not _exists(database, at):
             raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
+        if at > head.snapshot_id:
+            database.settle(SnapshotId(at))
         found = database.rows("catalog_at_snapshot", catalog=head.catalog_id, at=at)
     if not found:
         raise SnapshotNotFound(f"the catalog did not exist yet at {at}: its history starts later")
@@ -97,18 +103,44 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
     )
 
 
-def lake_snapshot(database: Database, at: Moment | None) -> SnapshotId:
-    """The number of the lake's snapshot at some moment, or the latest."""
-    at = None if at is None else moment_of(at)
-    if at is None:
-        found = database.rows("latest_snapshot")
-    elif isinstance(at, datetime):
-        found = database.rows("lake_snapshot_at_time", time=aware(at))
+def catalog_named_at(database: Database, name: str, at: Moment) -> CatalogId:
+    """The catalog that had a name at a snapshot of the lake or at a time.
+
+    If none had it then, it is the fork that has the name now, if its history goes back to before it was made.
+    """
+    moment = _settled(database, at)
+    if isinstance(moment, datetime):
+        found = database.rows("catalog_by_name_at_time", name=name, time=moment)
     else:
-        found = [(at,)] if _exists(database, at) else []
-    if not found or found[0][0] is None:
+        found = database.rows("catalog_by_name_at", name=name, at=moment)
+    if found:
+        return CatalogId(found[0][0])
+    for catalog, *_ in database.rows("catalog_by_name", name=name):
+        points = database.rows("fork_point", catalog=catalog)
+        if isinstance(moment, datetime):
+            stood = database.rows("catalog_at_time", catalog=catalog, time=moment)
+        else:
+            stood = database.rows("catalog_at_snapshot", catalog=catalog, at=moment)
+        if points and stood and stood[0][0] <= points[0][0]:
+            return CatalogId(catalog)
+    _refuse_before_the_lake(database, moment)
+    shown = at if isinstance(moment, datetime) else f"snapshot {at}"
+    raise CatalogNotFound(f'no catalog was named "{name}" at {shown}')
+
+
+def _settled(database: Database, at: Moment) -> SnapshotId | datetime:
+    """A snapshot of the lake that is there or a time, after whatever may still come to stand before it."""
+    given = moment_of(at)
+    moment = aware(given) if isinstance(given, datetime) else SnapshotId(given)
+    if not isinstance(moment, datetime) and not _exists(database, moment):
+        raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
+    database.settle(moment)
+    return moment
+
+
+def _refuse_before_the_lake(database: Database, at: SnapshotId | datetime) -> None:
+    if isinstance(at, datetime) and not database.rows("time_is_known", time=at):
         raise SnapshotNotFound(f"there is no snapshot at {at}: `forklake snapshots` lists those that are")
-    return SnapshotId(found[0][0])
 
 
 def moment_of(at: object) -> int | datetime:
@@ -152,10 +184,18 @@ def aware(moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC)
 
 
-def catalogs(database: Database, at: SnapshotId) -> list[CatalogInfo]:
-    """Every catalog that lived at a snapshot, by name."""
-    return [
-        CatalogInfo(
+def catalogs(database: Database, at: Moment | None) -> list[CatalogInfo]:
+    """Every catalog that lives, or that lived at a snapshot of the lake or at a time, by name."""
+    moment = latest_snapshot(database) if at is None else _settled(database, at)
+    if isinstance(moment, datetime):
+        found = database.rows("catalogs_at_time", time=moment)
+        if not found:
+            _refuse_before_the_lake(database, moment)
+    else:
+        found = database.rows("catalogs_at", at=moment)
+    # If a clock went back, two may have had a name at a time: the one that took it last is meant.
+    named = {
+        name: CatalogInfo(
             name,
             CatalogId(catalog),
             str(uuid),
@@ -166,16 +206,23 @@ def catalogs(database: Database, at: SnapshotId) -> list[CatalogInfo]:
             None if expires is None else as_time(expires),
             None if parent is None else bool(orphaned),
         )
-        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires, orphaned in database.rows(
-            "catalogs_at", at=at
-        )
-    ]
+        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires, orphaned in found
+    }
+    return list(named.values())
+
+
+def latest_snapshot(database: Database) -> SnapshotId:
+    """The number of the lake's last commit."""
+    return SnapshotId(database.rows("latest_snapshot")[0][0])
 
 
 def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
     """The history of the lake, or of one catalog with what it inherited, oldest first."""
     if catalog is None:
-        found = database.rows("snapshots")
+        # One that comes to stand later has a higher number than all that are shown.
+        latest = latest_snapshot(database)
+        database.settle(latest)
+        found = database.rows("snapshots", at=latest)
     else:
         found = database.rows("snapshots_of_catalog", catalog=catalog)
     names = _names_of_others(database, {number for row in found for number in other_catalogs(row[3] or "")})

@@ -20,7 +20,7 @@ from forklake.errors import (
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Home, Row, UniqueViolation
 from forklake.store.built import end_row, insert_row, update_row
-from forklake.store.embedded import EmbeddedSession
+from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
 from forklake.store.home import home_of_file
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.statements import Dialect, schema_script, statements
@@ -33,7 +33,7 @@ _TAKEN = (
 )
 
 
-class SqliteDatabase:
+class SqliteDatabase(EmbeddedDatabase):
     """A lake's metadata in a SQLite file, in WAL mode: readers never wait for the writer, nor it for them."""
 
     dialect: Dialect = "sqlite"

@@ -204,7 +204,7 @@ def test_threads_and_handles_that_write_and_compact_lose_nothing(
 
     start = catalog.snapshot
     known = {row[0]: row[1:] for row in content(table)}
-    in_threads(append, delete, compact(2), compact(3), seconds=120)
+    in_threads(append, delete, compact(2), compact(3))
     expected = sorted([*(n * 10 + at for n in range(8) for at in range(4 + n % 2 * 4)), *range(1006, 1030)])
     rows = content(table)
     assert sorted(row[1] for row in rows) == expected

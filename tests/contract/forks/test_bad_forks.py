@@ -190,7 +190,7 @@ def test_a_catalog_that_is_dropped_meanwhile_is_forked_whole_or_not_at_all(
                 # Whoever begins after the drop finds nothing.
                 assert not late
 
-        _, *made = in_threads(drop, lambda: make(1), lambda: make(2), seconds=60)
+        _, *made = in_threads(drop, lambda: make(1), lambda: make(2))
         names = [name for each in made for name in each]
         assert {info.name for info in lake.catalogs() if info.name.startswith(name)} == {*names}
         for each in names[-2:]:
@@ -204,5 +204,5 @@ def test_one_of_many_gets_a_name(lake: forklake.Lake, source: forklake.Catalog, 
         except forklake.CatalogExists:
             return None
 
-    made = in_threads(make, make, make, make, seconds=60)
+    made = in_threads(make, make, make, make)
     assert [each for each in made if each is not None] == [lake.catalog("new").id]

@@ -219,7 +219,7 @@ def test_forks_of_a_catalog_that_is_being_copied_see_each_row_once(
                 mine.fork(name, made[-1], mode=mode)
             return made
 
-        _, *names = in_threads(copy, lambda: fork(1), lambda: fork(2), seconds=60)
+        _, *names = in_threads(copy, lambda: fork(1), lambda: fork(2))
         for name in (middle.name, *(name for each in names for name in each)):
             assert content(lake.catalog(name).table("t")) == expected
             assert lake.catalog(name).table("t").count() == len(expected)
@@ -239,7 +239,7 @@ def test_a_child_and_its_parent_can_be_copied_at_once(
         chain[-1].table("t").append(numbered(1000 + level))
     expected = [content(each.table("t")) for each in chain]
     told = [feed(each.table("t"), table.history()[0].id) for each in chain]
-    in_threads(*(each.materialize for each in chain), seconds=60)
+    in_threads(*(each.materialize for each in chain))
     assert [content(each.table("t")) for each in chain] == expected
     assert [feed(each.table("t"), table.history()[0].id) for each in chain] == told
     assert [raw(LIVE_ANCESTORS.format(each.id)) for each in chain] == [[]] * 5

@@ -128,7 +128,7 @@ def test_many_clear_up_at_once(lake: forklake.Lake, source: forklake.Catalog, re
     names = [f"f{number}" for number in range(12)]
     lake.fork_many("main_catalog", names, ttl=SOON)
     wait()
-    dropped = in_threads(*(reopen().drop_expired for _ in range(3)), seconds=60)
+    dropped = in_threads(*(reopen().drop_expired for _ in range(3)))
     assert sorted(name for each in dropped for name in each) == sorted(names)
     assert [info.name for info in lake.catalogs()] == ["main_catalog"]
 

@@ -104,7 +104,7 @@ def test_forks_commit_at_the_same_time(lake: forklake.Lake, catalog: forklake.Ca
             made.append(fork.snapshot)
         return made
 
-    made = in_threads(*(lambda n=number: work(n) for number in range(THREADS)), seconds=120)
+    made = in_threads(*(lambda n=number: work(n) for number in range(THREADS)))
     assert all(numbers == sorted(numbers) for numbers in made)
     assert len({snapshot for numbers in made for snapshot in numbers}) == 5 * THREADS
     new: list[int] = []

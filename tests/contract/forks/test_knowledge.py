@@ -204,7 +204,7 @@ def test_the_same_merge_by_several_at_once_is_made_once(
         def merge() -> int | None:
             return reopen().merge("f", into="p").snapshot
 
-        made = in_threads(merge, merge, merge, merge, seconds=60)
+        made = in_threads(merge, merge, merge, merge)
         assert len([snapshot for snapshot in made if snapshot is not None]) == 1
         assert shown(parent) == shown(fork)
 

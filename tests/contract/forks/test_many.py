@@ -135,6 +135,6 @@ def test_many_make_the_same_forks_at_once(lake: forklake.Lake, source: forklake.
         found = reopen().fork_many("main_catalog", ["a", "b", "c"], if_not_exists=True)
         return [fork.id for fork in found]
 
-    first, *others = in_threads(make, make, make, make, seconds=60)
+    first, *others = in_threads(make, make, make, make)
     assert all(each == first for each in others)
     assert len(lake.catalogs()) == 4

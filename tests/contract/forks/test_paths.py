@@ -169,7 +169,7 @@ def test_two_cannot_take_one_place_at_once(
             return False
         return True
 
-    assert sorted(in_threads(*(lambda n=n: take(n) for n in range(4)), seconds=60)) == [False] * 3 + [True]
+    assert sorted(in_threads(*(lambda n=n: take(n) for n in range(4)))) == [False] * 3 + [True]
 
 
 @pytest.mark.parametrize(

@@ -9,3 +9,25 @@ SELECT c.system_identifier::text, d.datname::text, d.oid::bigint, n.oid::bigint
   FROM pg_control_system() c
   JOIN pg_database d ON d.datname = current_database()
   JOIN pg_namespace n ON n.nspname = $schema;
+
+-- name: clock
+SELECT clock_timestamp();
+
+-- name: last_announced
+-- Above all that commits in flight have announced, and the time when that was asked: whoever announces itself afterwards
+-- draws a later time. Not read from the sequence, which those who may only read tables cannot see.
+SELECT statement_timestamp(), max(objid::bigint) + 1
+  FROM pg_locks
+ WHERE locktype = 'advisory' AND granted AND objsubid = 2
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND classid = hashtext(current_schema())::oid;
+
+-- name: open_commits
+-- The server processes whose commits have announced that their number may be below one. Numbers are compared as
+-- 32 bits, which is what an advisory lock has room for.
+SELECT DISTINCT pid
+  FROM pg_locks
+ WHERE locktype = 'advisory' AND granted AND objsubid = 2
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND classid = hashtext(current_schema())::oid
+   AND (($before::bigint - objid::bigint) & 4294967295) BETWEEN 1 AND 2147483647;

@@ -58,6 +58,36 @@ SELECT c.catalog_name, c.catalog_id, c.catalog_uuid, o.depth,
  WHERE c.begin_snapshot <= $at AND (c.end_snapshot IS NULL OR $at < c.end_snapshot)
  ORDER BY c.catalog_name;
 
+-- name: catalog_by_name_at_time
+-- The catalog that had a name at a time, by the times of its own snapshots. If a clock went back there may be several.
+SELECT c.catalog_id
+  FROM ducklake_catalog c
+  JOIN ducklake_snapshot b ON b.snapshot_id = c.begin_snapshot
+  LEFT JOIN ducklake_snapshot e ON e.snapshot_id = c.end_snapshot
+ WHERE c.catalog_name = $name AND b.snapshot_time <= $time AND (c.end_snapshot IS NULL OR $time < e.snapshot_time)
+ ORDER BY c.begin_snapshot DESC
+ LIMIT 1;
+
+-- name: catalogs_at_time
+-- Every catalog that lived at a time, by the times of its own snapshots, with the one it was forked from.
+SELECT c.catalog_name, c.catalog_id, c.catalog_uuid, o.depth,
+       (SELECT p.catalog_name FROM ducklake_catalog p
+         WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1) AS parent,
+       COALESCE(f.copied_snapshot, f.max_snapshot), h.created_at, h.expires_at,
+       NOT EXISTS (SELECT 1 FROM ducklake_catalog p
+                     JOIN ducklake_snapshot pb ON pb.snapshot_id = p.begin_snapshot
+                     LEFT JOIN ducklake_snapshot pe ON pe.snapshot_id = p.end_snapshot
+                    WHERE p.catalog_id = f.source_catalog_id AND pb.snapshot_time <= $time
+                      AND (p.end_snapshot IS NULL OR $time < pe.snapshot_time)) AS orphaned
+  FROM ducklake_catalog c
+  JOIN ducklake_snapshot b ON b.snapshot_id = c.begin_snapshot
+  LEFT JOIN ducklake_snapshot e ON e.snapshot_id = c.end_snapshot
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
+  LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = c.catalog_id AND f.depth = o.depth - 1
+ WHERE b.snapshot_time <= $time AND (c.end_snapshot IS NULL OR $time < e.snapshot_time)
+ ORDER BY c.catalog_name, c.begin_snapshot;
+
 -- name: catalogs_by_names
 -- Live catalogs, with the one that each was forked from.
 SELECT c.catalog_name, c.catalog_id, f.source_catalog_id
@@ -112,7 +142,7 @@ SELECT source_catalog_id, max_snapshot
 SELECT 1 FROM ducklake_catalog_head WHERE end_snapshot IS NULL AND expires_at <= $now LIMIT 1;
 
 -- name: snapshots
--- Every commit of the lake, once: one that made or dropped many catalogs names none of them.
+-- Every commit of the lake up to one, once: one that made or dropped many catalogs names none of them.
 SELECT s.snapshot_id, s.snapshot_time, s.schema_version, c.changes_made, c.author, c.commit_message,
        c.commit_extra_info,
        (SELECT n.catalog_name FROM ducklake_catalog n
@@ -125,6 +155,7 @@ SELECT s.snapshot_id, s.snapshot_time, s.schema_version, c.changes_made, c.autho
   LEFT JOIN ducklake_snapshot_changes c
          ON c.snapshot_id = s.snapshot_id
         AND c.catalog_id = (SELECT min(f.catalog_id) FROM ducklake_snapshot_changes f WHERE f.snapshot_id = s.snapshot_id)
+ WHERE s.snapshot_id <= $at
  ORDER BY s.snapshot_id;
 
 -- name: snapshots_of_catalog
@@ -149,13 +180,13 @@ SELECT catalog_id, begin_snapshot, catalog_name
 -- name: snapshot_exists
 SELECT 1 FROM ducklake_snapshot WHERE snapshot_id = $at;
 
+-- name: time_is_known
+-- Whether the lake was there at a time.
+SELECT 1 FROM ducklake_snapshot WHERE snapshot_time <= $time ORDER BY snapshot_id LIMIT 1;
+
 -- name: latest_snapshot
 -- The last commit of the whole lake.
 SELECT max(snapshot_id) FROM ducklake_snapshot;
-
--- name: lake_snapshot_at_time
--- The last commit of the whole lake up to a moment.
-SELECT snapshot_id FROM ducklake_snapshot WHERE snapshot_time <= $time ORDER BY snapshot_id DESC LIMIT 1;
 
 -- name: catalog_at_snapshot
 -- Where a catalog stood at a snapshot of the lake: its own last commit up to there.

@@ -6,6 +6,10 @@ UPDATE ducklake_counter
    SET next_value = next_value + CASE name WHEN 'snapshot_id' THEN 1 WHEN 'catalog_id' THEN $catalog_ids ELSE $file_ids END
 RETURNING name, next_value;
 
+-- name: announce_snapshot
+-- Nobody else draws a number meanwhile.
+SELECT $snapshot;
+
 -- name: share_lineages
 -- Whoever writes has everything to itself.
 SELECT 1;

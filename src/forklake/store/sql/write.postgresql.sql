@@ -1,11 +1,23 @@
 -- Where PostgreSQL writes otherwise.
 
 -- name: allocate
+-- Before a transaction draws the number of a snapshot, it says by a lock that it has one which is not below what was
+-- drawn last. Whoever reads the lake at a later snapshot waits for it: see open_commits.
+WITH announced AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared(
+               hashtext(current_schema()), (SELECT last_value::bit(32)::int FROM ducklake_next_snapshot_id))
+)
 SELECT nextval('ducklake_next_snapshot_id'), clock_timestamp(),
        ARRAY(SELECT nextval('ducklake_next_catalog_id') FROM generate_series(1, $catalog_ids::int)),
        ARRAY(SELECT nextval('ducklake_next_file_id') FROM generate_series(1, $file_ids::int)),
        (SELECT last_value + is_called::int FROM ducklake_next_catalog_id),
-       (SELECT last_value + is_called::int FROM ducklake_next_file_id);
+       (SELECT last_value + is_called::int FROM ducklake_next_file_id)
+  FROM announced;
+
+-- name: announce_snapshot
+-- The same for a number that was drawn long ago. A statement of its own, so that the next one sees what was committed
+-- before anybody could know of it.
+SELECT pg_advisory_xact_lock_shared(hashtext(current_schema()), ($snapshot::bigint)::bit(32)::int);
 
 -- name: share_lineages
 -- Forks copy the lineage of their parent: many at a time, but none while one changes. The lock is a statement of its
@@ -34,11 +46,17 @@ SELECT c.catalog_name, h.catalog_id, h.schema_version, h.snapshot_time
 
 -- name: lock_and_allocate
 -- The head is materialised, so the sequences advance only when it is locked: a catalog's numbers rise as it commits.
+-- Announced is a commit only then, so that nobody waits for those that wait themselves.
 WITH head AS MATERIALIZED (
     SELECT snapshot_id, schema_version, snapshot_time, end_snapshot
       FROM ducklake_catalog_head
      WHERE catalog_id = $catalog
        FOR NO KEY UPDATE
+), announced AS MATERIALIZED (
+    SELECT head.*, pg_advisory_xact_lock_shared(
+               hashtext(current_schema()), (SELECT last_value::bit(32)::int FROM ducklake_next_snapshot_id))
+      FROM head
+     WHERE $only_at::bigint IS NULL OR snapshot_id = $only_at::bigint
 )
 SELECT snapshot_id, schema_version, snapshot_time, end_snapshot,
        nextval('ducklake_next_snapshot_id'), clock_timestamp(),
@@ -46,8 +64,7 @@ SELECT snapshot_id, schema_version, snapshot_time, end_snapshot,
        ARRAY(SELECT nextval('ducklake_next_file_id') FROM generate_series(1, $file_ids::int)),
        (SELECT last_value + is_called::int FROM ducklake_next_catalog_id),
        (SELECT last_value + is_called::int FROM ducklake_next_file_id)
-  FROM head
- WHERE $only_at::bigint IS NULL OR snapshot_id = $only_at::bigint;
+  FROM announced;
 
 -- name: record_snapshot
 WITH snapshot AS (

@@ -79,11 +79,14 @@ UPDATE ducklake_delete_file
  WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;
 
 -- name: take_reservation
--- Whoever gets a row back has committed it, and nobody else will.
+-- Whoever gets a row back has committed it, and nobody else will. Its own number is used unless it lies below a snapshot
+-- of the lake that is there: somebody may have read the lake as it was then.
 UPDATE ducklake_snapshot_reservation
-   SET state = 'committed', committed_snapshot_id = $snapshot, manifest_digest = $digest
+   SET state = 'committed', manifest_digest = $digest,
+       committed_snapshot_id = CASE WHEN EXISTS (SELECT 1 FROM ducklake_snapshot s WHERE s.snapshot_id > $reserved)
+                                    THEN CAST($snapshot AS BIGINT) ELSE CAST($reserved AS BIGINT) END
  WHERE catalog_id = $catalog AND reservation_id = $reservation AND state = 'open' AND expires_at > $now
-RETURNING reservation_id;
+RETURNING committed_snapshot_id;
 
 -- name: cancel_reservation
 UPDATE ducklake_snapshot_reservation
