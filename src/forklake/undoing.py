@@ -11,8 +11,8 @@ from forklake.commit.draft import Draft
 from forklake.commit.output import output_for
 from forklake.commit.undo import Undoing, refusal, undo_definitions, undo_files, undoing
 from forklake.data.schema import arrow_schema
-from forklake.engine.by_id import changed_ids, find_ids, first_met, rows_with_ids
-from forklake.engine.changes import KIND, ROW_COLUMN
+from forklake.engine.by_id import changed_ids, changed_since, find_ids, rows_with_ids
+from forklake.engine.changes import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
 from forklake.errors import CommitConflict, InvalidArgument, SnapshotNotFound
 from forklake.feed import check_names
 from forklake.model.changes import UNDONE, Change, Conflict, Verb
@@ -57,16 +57,15 @@ def _undo_rows(work: Undoing, number: TableId, workbench: Workbench) -> None:
     check_names(source)
     start, end = work.before.head.snapshot_id, work.snapshot
     done = _changes(source, start, end, workbench)
-    later = _changes(source, end, draft.head.snapshot_id, workbench)
-    met = first_met(engine, done, later)
-    if met is not None:
-        raise _met(work, table, **met)
-    found = find_ids(engine, plan_scan(source), _ids(done, _NEW))
+    made, now = plan_scan(_at(source, end)), plan_scan(source)
+    changed = changed_since(engine, done, made, now)
+    if changed:
+        raise _changed(work, source, changed, workbench)
+    found = find_ids(engine, now, _ids(done, _NEW))
     staged = draft.staged(table)
     returning = _ids(done, _OLD)
     if len(returning):
-        past = replace(source, reader=replace(source.reader, at=start))
-        batches = rows_with_ids(engine, plan_scan(past), returning)
+        batches = rows_with_ids(engine, plan_scan(_at(source, start)), returning)
         output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
         schema = arrow_schema(table.columns, row_ids=True)
         take_in(batches, schema, output).stage(draft, table)
@@ -86,14 +85,24 @@ def _ids(changes: pa.Table, kinds: tuple[str, ...]) -> pa.Array:
     return wanted.column(ROW_COLUMN).combine_chunks()
 
 
-def _met(work: Undoing, table: Table, *, change_type: str, snapshot_id: int, row_id: int) -> CommitConflict:
-    """The error for a row that somebody has changed since."""
+def _at(source: Source, snapshot: SnapshotId) -> Source:
+    """The rows that a table had, with the columns that it has."""
+    return replace(source, reader=replace(source.reader, at=snapshot))
+
+
+def _changed(work: Undoing, source: Source, rows: list[int], workbench: Workbench) -> CommitConflict:
+    """The error for rows that somebody has changed since."""
+    later = _changes(source, work.snapshot, work.draft.head.snapshot_id, workbench).to_pylist()
+    table = source.table
     ours = next(change for change in work.done if change.object_id == table.id)
-    theirs = next(
-        (c for s, c in work.later if (s, c.object_id) == (snapshot_id, table.id)),
-        Change(Verb.DELETE, table.id, table.schema_id, name=table.name),
-    )
-    how = {"insert": "came back", "delete": "was deleted"}.get(change_type, "was updated")
-    rule = f"row {row_id} {how} there"
-    conflict = Conflict(rule, ours, theirs, SnapshotId(snapshot_id))
-    return refusal(work.snapshot, work.before.head.snapshot_id, [conflict])
+    found: list[Conflict] = []
+    for row in rows:
+        event = max((e for e in later if e[ROW_COLUMN] == row), key=lambda e: e[SNAPSHOT_COLUMN])
+        snapshot = SnapshotId(event[SNAPSHOT_COLUMN])
+        theirs = next(
+            (c for s, c in work.later if (s, c.object_id) == (snapshot, table.id)),
+            Change(Verb.DELETE, table.id, table.schema_id, name=table.name),
+        )
+        how = {"insert": "came back", "delete": "was deleted"}.get(event[KIND], "was updated")
+        found.append(Conflict(f"row {row} {how} there", ours, theirs, snapshot))
+    return refusal(work.snapshot, work.before.head.snapshot_id, found)

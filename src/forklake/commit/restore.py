@@ -56,10 +56,9 @@ def restore_all(draft: Draft, then: Draft) -> None:
     tables = [table.id for table in then.tables()]
     changed = changed_files(draft, start, end, tables)
     staged = {table.id for table, _ in draft.staged_rows()}
-    numbers = {number for kind, number in found if kind == "table"}
-    numbers |= {number for number in draft.staged_objects() if number >= 0} | staged | changed.keys()
+    numbers = touched | staged | changed.keys()
     for side in (draft, then):
-        side.state.prepare(sorted(number for number in numbers if number >= 0), sorted(touched))
+        side.state.prepare(sorted(number for number in numbers if number >= 0))
     now_there, then_there = others_of(draft), others_of(then)
     stored = others_of(Draft(draft.state, draft.head))
     present = {table.id for table in draft.tables()}
@@ -71,7 +70,7 @@ def restore_all(draft: Draft, then: Draft) -> None:
         else:
             draft.adopt(now_there[number], None)
     contents = contents_of(draft, changed)
-    for number in sorted(numbers | (touched & present)):
+    for number in sorted(numbers):
         table = then.state.table(TableId(number)) if number >= 0 else None
         if table is not None:
             restore_as(draft, then, table, changed.get(table.id, ()), contents)

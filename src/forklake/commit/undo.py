@@ -104,6 +104,8 @@ def undoing(draft: Draft, before: Draft, after: Draft) -> Undoing:
             )
         later += [(SnapshotId(number), change) for change in from_footprint(footprint)]
     done = tuple(change for number, change in later if number == snapshot)
+    if not done:
+        raise InvalidArgument(f"snapshot {snapshot} did nothing to the catalog that could be undone")
     for change in done:
         if change.verb in _OF_THE_CATALOG:
             raise InvalidArgument(f"snapshot {snapshot} cannot be undone: {describe(change)} in it")
@@ -120,15 +122,14 @@ def undo_definitions(work: Undoing) -> set[int]:
         end=after.head.snapshot_id,
     )
     numbers = {number for _, number in found}
-    tables = {number for kind, number in found if kind == "table"}
     touched = draft.staged_objects() | {table.id for table, _ in draft.staged_rows()}
     if touched & (numbers | {change.object_id for change in work.done}):
         raise InvalidArgument(
             f"this transaction has changed what snapshot {work.snapshot} did: undo that before, or in another"
         )
     for side in (draft, before, after):
-        side.state.prepare(sorted(tables), sorted(numbers))
-    sides = [{**others_of(side), **_tables(side, tables)} for side in (before, after, draft)]
+        side.state.prepare(sorted(numbers))
+    sides = [{**others_of(side), **_tables(side, numbers)} for side in (before, after, draft)]
     objects = [_Object(number, *(side.get(number) for side in sides)) for number in sorted(numbers)]
     schemas = [one for one in objects if isinstance(one.was or one.done, Schema)]
     others = [one for one in objects if one not in schemas]
@@ -142,7 +143,7 @@ def undo_definitions(work: Undoing) -> set[int]:
     for one in schemas:
         if one.was is None:
             _undo_object(work, one, numbers)
-    return {one.number for one in others if one.number in tables and (one.was is None or one.done is None)}
+    return {one.number for one in others if one.was is None or one.done is None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
@@ -49,12 +48,27 @@ def changed_ids(engine: Engine, plan: ChangePlan, lost: ScanPlan) -> pa.Table:
     return engine.table(sql, found.tables, plan.inserted)
 
 
-def first_met(engine: Engine, done: pa.Table, later: pa.Table) -> dict[str, Any] | None:
-    """The first change of a row that was changed before; rows that came and went again do not count."""
+def changed_since(engine: Engine, done: pa.Table, then: ScanPlan, now: ScanPlan) -> list[int]:
+    """Rows that are not what some changes made of them, of which `then` reads the outcome; the first few.
+
+    One that was inserted may be gone: nothing is left of the change then.
+    """
+    columns = now.table.columns
+    tables = {"forklake_done": done, IDS: pa.table({"id": done.column(ROW_COLUMN).combine_chunks()})}
+    values = ", ".join(f"{quoted(column.name)} AS v{at}" for at, column in enumerate(columns))
+    parts: list[str] = []
+    for name, plan in (("made", then), ("found", now)):
+        engine.verify(plan)
+        source = relation(plan, engine.storage, Wanted(columns, row_id=True, prefix=f"forklake_{name}"))
+        tables |= source.tables
+        rows = f"SELECT {ROW_ID} AS id, {values} FROM ({source.sql}) WHERE {_WANTED}"
+        parts.append(f"{name} AS MATERIALIZED ({rows})")
+    other = " OR ".join(f"made.v{at} IS DISTINCT FROM found.v{at}" for at, _ in enumerate(columns))
     sql = (
-        f"SELECT l.* FROM later AS l JOIN done AS d ON l.{ROW_COLUMN} = d.{ROW_COLUMN} "
-        f"WHERE NOT (d.{KIND} = 'insert' AND l.{KIND} = 'delete') "
-        f"ORDER BY l.{SNAPSHOT_COLUMN}, l.{ROW_COLUMN} LIMIT 1"
+        f"WITH {', '.join(parts)} SELECT DISTINCT d.{ROW_COLUMN} AS id FROM forklake_done AS d "
+        f"LEFT JOIN made ON made.id = d.{ROW_COLUMN} LEFT JOIN found ON found.id = d.{ROW_COLUMN} "
+        f"WHERE CASE d.{KIND} WHEN 'update_preimage' THEN false WHEN 'delete' THEN found.id IS NOT NULL "
+        f"WHEN 'insert' THEN found.id IS NOT NULL AND ({other}) ELSE found.id IS NULL OR {other} END "
+        "ORDER BY id LIMIT 10"
     )
-    found = engine.table(sql, {"done": done, "later": later}).to_pylist()
-    return found[0] if found else None
+    return engine.table(sql, tables).column("id").to_pylist()

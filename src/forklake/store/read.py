@@ -262,12 +262,12 @@ class CatalogState:
         table = self._table_names[key]
         return None if table is None else self.table(TableId(table))
 
-    def prepare(self, tables: Iterable[int], tagged: Iterable[int] = ()) -> None:
-        """Read what is known of many tables, and the tags of other objects, in as many steps as of one."""
-        wanted = {table for table in tables if table not in self._column_tags or table not in self._layouts}
+    def prepare(self, numbers: Sequence[int]) -> None:
+        """Read what is known of many tables, and the tags of any objects, in as many steps as of one."""
+        wanted = {number for number in numbers if number not in self._column_tags or number not in self._layouts}
         if wanted:
             self._prepare_tables(wanted)
-        objects = {number for number in (*wanted, *tagged) if number not in self._tags}
+        objects = {number for number in numbers if number not in self._tags}
         if objects:
             tags: dict[int, list[Tag]] = {number: [] for number in objects}
             for row in self._rows("tags_of_objects", objects=json.dumps(sorted(objects))):
