@@ -264,7 +264,9 @@ class CatalogState:
 
     def prepare(self, numbers: Sequence[int]) -> None:
         """Read what is known of many tables, and the tags of any objects, in as many steps as of one."""
-        wanted = {number for number in numbers if number not in self._column_tags or number not in self._layouts}
+        wanted = {
+            number for number in numbers if number not in self._column_tags or number not in self._layouts
+        }
         if wanted:
             self._prepare_tables(wanted)
         objects = {number for number in numbers if number not in self._tags}

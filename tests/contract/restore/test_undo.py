@@ -68,7 +68,9 @@ def test_rows_that_were_all_deleted_come_back(catalog: forklake.Catalog, table: 
     assert table.count() == 6 == table.stats().record_count
 
 
-def test_rows_that_were_updated_get_their_old_values(catalog: forklake.Catalog, table: forklake.Table) -> None:
+def test_rows_that_were_updated_get_their_old_values(
+    catalog: forklake.Catalog, table: forklake.Table
+) -> None:
     before = rows(table)
     table.update({"v": "'new'"}, "id < 3")
     bad = catalog.snapshot
@@ -134,7 +136,9 @@ def test_rows_that_changed_since_stand_in_the_way(catalog: forklake.Catalog, tab
     table.update({"v": "'other'"}, "id IN (3, 10)")
     later, before = catalog.snapshot, rows(table)
     for bad in (appended, updated):
-        with pytest.raises(CommitConflict, match=rf"snapshot {bad} cannot be undone: .*snapshot {later} .row \d+ was updated") as caught:
+        with pytest.raises(
+            CommitConflict, match=rf"snapshot {bad} cannot be undone: .*snapshot {later} .row \d+ was updated"
+        ) as caught:
             catalog.undo(bad)
         assert [conflict.snapshot for conflict in caught.value.conflicts] == [later]
     assert rows(table) == before
@@ -146,7 +150,9 @@ def test_rows_that_changed_since_stand_in_the_way(catalog: forklake.Catalog, tab
     assert [(row["id"], row["v"]) for row in rows(table)] == [(n, "a") for n in range(6)]
 
 
-def test_rows_that_came_back_otherwise_stand_in_the_way(catalog: forklake.Catalog, table: forklake.Table) -> None:
+def test_rows_that_came_back_otherwise_stand_in_the_way(
+    catalog: forklake.Catalog, table: forklake.Table
+) -> None:
     then = catalog.snapshot
     table.delete("id = 1")
     bad = catalog.snapshot
@@ -218,7 +224,9 @@ def test_what_was_dropped_comes_back(catalog: forklake.Catalog, table: forklake.
     assert catalog.table("other").count() == 0
 
 
-def test_a_commit_of_many_changes_is_undone_as_a_whole(catalog: forklake.Catalog, table: forklake.Table) -> None:
+def test_a_commit_of_many_changes_is_undone_as_a_whole(
+    catalog: forklake.Catalog, table: forklake.Table
+) -> None:
     catalog.create_table("old", "id BIGINT").append([{"id": 5}])
     before = rows(table)
     with catalog.transaction() as tx:
@@ -235,7 +243,9 @@ def test_a_commit_of_many_changes_is_undone_as_a_whole(catalog: forklake.Catalog
     assert catalog.views() == []
 
 
-def test_definitions_that_changed_since_stand_in_the_way(catalog: forklake.Catalog, table: forklake.Table) -> None:
+def test_definitions_that_changed_since_stand_in_the_way(
+    catalog: forklake.Catalog, table: forklake.Table
+) -> None:
     def refused(undone: int, match: str) -> None:
         at = catalog.snapshot
         with pytest.raises(CommitConflict, match=match):
@@ -273,7 +283,9 @@ def test_definitions_that_changed_since_stand_in_the_way(catalog: forklake.Catal
     refused(dropped, "it is there again")
 
 
-def test_a_merge_is_undone_as_a_whole(lake: forklake.Lake, catalog: forklake.Catalog, table: forklake.Table) -> None:
+def test_a_merge_is_undone_as_a_whole(
+    lake: forklake.Lake, catalog: forklake.Catalog, table: forklake.Table
+) -> None:
     fork = lake.fork(catalog, "fork")
     fork.table("t").delete("id = 1")
     fork.table("t").append([{"id": 20, "v": "f"}])
