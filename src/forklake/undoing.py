@@ -16,7 +16,6 @@ from forklake.engine.changes import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
 from forklake.errors import CommitConflict, InvalidArgument, SnapshotNotFound
 from forklake.feed import check_names
 from forklake.model.changes import UNDONE, Change, Conflict, Verb
-from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.kernels import pc
 from forklake.rows import take_in
