@@ -190,14 +190,10 @@ def _place(staged: StagedRows, file: DataFileId) -> ScanFile | ScanRows:
 
 
 def _returned(staged: StagedRows, file: ReturnedFile, rewritten: set[DataFileId]) -> ReturnedRows:
-    """A file that counts again; one that got a new delete file needs nothing of what it had lost before."""
+    """A file that counts again; a new delete file names what the one that it had did, and nothing inlined."""
     live = file.scanned(staged.deleted.get(file.id)).live_rows
-    deletes = None if file.file.deletes is None else file.file.deletes.id
-    if file.id in rewritten:
-        deletes, positions = None, None
-    else:
-        positions = file.positions
-    return ReturnedRows(file.id, file.file.id, deletes, positions, live, file.file.file_size_bytes)
+    deletes = None if file.file.deletes is None or file.id in rewritten else file.file.deletes.id
+    return ReturnedRows(file.id, file.file.id, deletes, file.positions, live, file.file.file_size_bytes)
 
 
 def _defaults(table: Table) -> Iterator[ColumnStats]:
