@@ -11,6 +11,7 @@ from forklake.commit.draft import Draft
 from forklake.commit.once import Once, check_work
 from forklake.commit.output import settle_rows
 from forklake.commit.publish import Claim, Published, publish
+from forklake.commit.restore import restore_all
 from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.distributing import Coordinator, DistributedVerbs
 from forklake.errors import CommittedBefore, ForklakeError, InvalidArgument, StoreBusy, StoreError
@@ -28,7 +29,7 @@ from forklake.model.snapshots import Author, CommitInfo, Head, Snapshot
 from forklake.scope import Ids, seen_at
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
-from forklake.store.read import Moment, catalog_named, dropped, head_at, head_of, snapshots
+from forklake.store.read import Moment, catalog_named, check_moment, dropped, head_at, head_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
@@ -239,8 +240,45 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         head = self._head()
         return Draft(self._states.get(head), head)
 
+    def restore(
+        self,
+        at: Moment,
+        *,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make everything what it was at a snapshot or a time, as one more commit; history stays.
+
+        What was dropped since is back, and what was created since is gone. No file is written: files of the
+        past count again. Rows have the ids that they had.
+        """
+        check_moment(at)
+        said = author_of(author, message, extra)
+        self.apply(lambda draft: restore_all(draft, self.at(at).read()), author=said)
+
+    def undo(
+        self,
+        snapshot: int,
+        *,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take back what one earlier commit did, as one more commit; history stays.
+
+        What it added is gone, what it deleted is back, what it changed is what it was. If something that came
+        later is in the way, `CommitConflict` says what. A merge is undone as a whole.
+        """
+        self.apply(self._undoing(snapshot), author=author_of(author, message, extra))
+
     def apply(
-        self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
+        self,
+        change: Callable[[Draft], T],
+        *,
+        written: list[str] | None = None,
+        present: bool = False,
+        author: Author | None = None,
     ) -> tuple[T, Ids]:
         """Change the catalog and commit, as often as others get in between.
 
@@ -251,13 +289,15 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """
         drafts: list[Draft] = []
         try:
-            return self._apply(change, drafts, present)
+            return self._apply(change, drafts, present, author or self._said())
         except BaseException:
             if not any(draft.may_stand for draft in drafts):
                 self._workbench.discard(written or ())
             raise
 
-    def _apply(self, change: Callable[[Draft], T], drafts: list[Draft], present: bool) -> tuple[T, Ids]:
+    def _apply(
+        self, change: Callable[[Draft], T], drafts: list[Draft], present: bool, author: Author
+    ) -> tuple[T, Ids]:
         known = None if present or self._at is not None else self._states.latest(self.id)
         draft, present = (Draft(known), False) if known is not None else (self._draft_to_change(), True)
         for _ in range(ATTEMPTS):
@@ -265,7 +305,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             drafts.append(draft)
             try:
                 result = change(draft)
-                published = self._publish(draft, self._said(), rebase=present)
+                published = self._publish(draft, author, rebase=present)
                 if published is not None:
                     return result, published.final_id
                 if present:
@@ -369,7 +409,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         except ForklakeError as error:
             draft.may_stand = isinstance(error, StoreError)
             raise
-        if not published.rebased and not plan.burnt_columns:
+        if not (published.rebased or plan.burnt_columns or plan.returning):
             # Nobody else changed anything, so the new structure is known without reading it.
             self._states.put(draft.state.after(published.head, published.pairs), latest=True)
         # Some files were emptied again before the commit, or written by a verb that failed.

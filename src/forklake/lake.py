@@ -15,6 +15,7 @@ from forklake.commit.catalogs import (
     drop_catalogs,
     drop_expired,
     rename_catalog,
+    undrop_catalog,
 )
 from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
@@ -249,6 +250,26 @@ class Lake(Handle):
         """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
         said = author_of(**info)
         drop_catalog(self._database, self._name(name), author=said)
+
+    def undrop_catalog(
+        self,
+        name: str,
+        *,
+        as_name: str | None = None,
+        ttl: timedelta | None = None,
+        author: str | None = None,
+        message: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Catalog:
+        """Bring back the catalog of a name that was dropped last: the same one, with its history.
+
+        If another catalog has the name now, `as_name` gives it a new one. It does not expire any more, or
+        after `ttl` from now. Transactions and distributed snapshots that were open when it was dropped fail.
+        """
+        said = author_of(author, message, extra)
+        check_ttl(ttl)
+        expires = None if ttl is None else utc_now() + ttl
+        return self.catalog(undrop_catalog(self._database, name, as_name, expires, author=said))
 
     def drop_catalogs(
         self,

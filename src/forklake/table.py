@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from forklake.commit.draft import Draft
 from forklake.commit.output import OPTION, check_tag, options_of, without_options
+from forklake.commit.restore import restore_table
 from forklake.compacting import CompactResult, Progress, compact_one, filling, merging
 from forklake.engine.select import count_rows
 from forklake.engine.text import shown_as
@@ -29,6 +30,7 @@ from forklake.model.sorting import check_list, partition_fields, show_sort_key, 
 from forklake.rows import RowVerbs
 from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
+from forklake.store.read import Moment, check_moment
 
 
 def partitioning_of(draft: Draft, table: Definition) -> tuple[str, ...]:
@@ -186,6 +188,14 @@ class Table(RowVerbs):
     def drop(self, **info: Unpack[CommitInfo]) -> None:
         """End the table. Older snapshots still show it."""
         self._scope.with_commit_info(**info).apply(lambda draft: draft.drop_table(draft.table(self._id)))
+
+    def restore(self, at: Moment) -> None:
+        """Make the table what it was at a snapshot or a time, as one more commit; history stays.
+
+        That is its rows with their ids, columns, name, tags, partitioning and sort order. No file is written.
+        """
+        check_moment(at)
+        self._scope.apply(lambda draft: restore_table(draft, self._scope.at(at).read(), self._id))
 
     # ---- How rows are written ---
 

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar, Unpack, cast
 from forklake.commit.draft import Draft, Tagged
 from forklake.commit.flush import write_inlined
 from forklake.commit.output import check_tag, output_for, without_options
+from forklake.commit.restore import dropped_table, restore_all, restore_table
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
 from forklake.compacting import (
@@ -42,8 +43,9 @@ from forklake.model.snapshots import CommitInfo
 from forklake.model.sorting import partition_fields, sort_keys
 from forklake.rows import FirstRows
 from forklake.scope import Ids, Scope
-from forklake.store.read import Moment
+from forklake.store.read import Moment, check_moment
 from forklake.table import Table
+from forklake.undoing import undo_commit
 from forklake.workbench import Workbench
 
 T = TypeVar("T")
@@ -299,6 +301,60 @@ class CatalogVerbs(Handle):
                 draft.drop_table(draft.table_named(target))
 
         self.with_commit_info(**info).apply(change)
+
+    # ---- Going back ---
+
+    def restore(self, at: Moment) -> None:
+        """Make everything what it was at a snapshot or a time, as one more commit; history stays.
+
+        What was dropped since is back, and what was created since is gone. No file is written: files of the
+        past count again. Rows have the ids that they had.
+        """
+        check_moment(at)
+        self.apply(lambda draft: restore_all(draft, self.at(at).read()))
+
+    def restore_table(self, name: Name, at: Moment, *, as_name: Name | None = None) -> Table:
+        """Make a table what it was at a snapshot or a time, when it had this name; it may be gone now.
+
+        One that was dropped is back, under the name that it had or as `as_name`.
+        """
+        target = QualifiedName.parse(name)
+        other = None if as_name is None else QualifiedName.parse(as_name)
+        check_moment(at)
+
+        def change(draft: Draft) -> TableId:
+            then = self.at(at).read()
+            table = then.table_named(target).id
+            restore_table(draft, then, table, other)
+            return table
+
+        return Table(self, self.apply(change)[0])
+
+    def undrop_table(self, name: Name, *, as_name: Name | None = None) -> Table:
+        """Bring back the table of a name that was dropped last, as it was then."""
+        target = QualifiedName.parse(name)
+        other = None if as_name is None else QualifiedName.parse(as_name)
+
+        def change(draft: Draft) -> TableId:
+            table, last = dropped_table(draft, target)
+            restore_table(draft, self.at(last).read(), table, other)
+            return table
+
+        return Table(self, self.apply(change)[0])
+
+    def undo(self, snapshot: int) -> None:
+        """Take back what one earlier commit did, as one more commit; history stays.
+
+        What it added is gone, what it deleted is back, what it changed is what it was. If something that came
+        later is in the way, `CommitConflict` says what. A merge is undone as a whole.
+        """
+        self.apply(self._undoing(snapshot))
+
+    def _undoing(self, snapshot: int) -> Callable[[Draft], None]:
+        def at(moment: int) -> Draft:
+            return self.at(moment).read()
+
+        return lambda draft: undo_commit(draft, snapshot, at, self.workbench)
 
     # ---- Views ---
 

@@ -47,6 +47,10 @@ ACTIONS = {
     "drop": 4,
     "rename": 2,
     "expire": 1,
+    "restore": 4,
+    "restore_table": 4,
+    "undo": 3,
+    "undrop": 2,
 }
 LOOK_AROUND = 8
 """So many steps, and somebody is compared in full who need not have been touched."""
@@ -85,6 +89,8 @@ class Run:
         self.first = root.id
         check_structure(root, self.catalogs[0].state)
         self.catalogs[0].record(root.snapshot)
+        self.dropped: list[Catalog] = []
+        """In the order in which they were dropped."""
         self.marks: Marks = {}
         self.random = Random(seed)
         self.handle = 0
@@ -208,6 +214,7 @@ class Run:
         note(f"drop {catalog.name}")
         self.doing.drop_catalog(catalog.name)
         catalog.is_live = False
+        self.dropped.append(catalog)
         return [catalog]
 
     def _rename(self, catalog: Catalog) -> list[Catalog]:
@@ -228,7 +235,86 @@ class Run:
         assert sorted(gone) == sorted(catalog.name for catalog in due)
         for catalog in due:
             catalog.is_live = False
+        self.dropped += due
         return [live[0], *due]
+
+    # ---- Going back ---
+
+    def _restore(self, catalog: Catalog) -> list[Catalog]:
+        """All as it was, at once or in a transaction that does more."""
+        before, moment = catalog.state.copied(), self.random.choice(catalog.history)
+        real = self.doing.catalog(catalog.name)
+        note(f"{catalog.name}: restore {moment.snapshot}")
+        if self.random.randrange(3):
+            real.restore(self._time_of(catalog, moment))
+            catalog.state = thawed(moment.state)
+        else:
+            with real.transaction() as tx:
+                if self.random.randrange(2):
+                    self._act(catalog, Author(self.random, catalog.state), tx)
+                tx.restore(moment.snapshot)
+                catalog.state = thawed(moment.state)
+                if self.random.randrange(2):
+                    self._act(catalog, Author(self.random, catalog.state), tx)
+        self._compare(catalog, before, set(catalog.state.tables))
+        return [catalog]
+
+    def _restore_table(self, catalog: Catalog) -> list[Catalog]:
+        """One table as it was, whether it is there now or not."""
+        before, moment = catalog.state.copied(), self.random.choice(catalog.history)
+        past, state = thawed(moment.state), catalog.state
+        taken = {(item.schema, item.name): key for key, item in (*state.tables.items(), *state.views.items())}
+        free = [
+            key
+            for key, table in past.tables.items()
+            if table.schema in state.schemas and taken.get((table.schema, table.name), key) == key
+        ]
+        if not free:
+            return self._restore(catalog)
+        key = self.random.choice(free)
+        name, real = past.name(past.tables[key]), self.doing.catalog(catalog.name)
+        note(f"{catalog.name}: restore {name} of {moment.snapshot}")
+        with_more = key in state.tables and self.random.randrange(3) == 0
+        if with_more:
+            with real.transaction() as tx:
+                tx.table(state.name(state.tables[key])).restore(moment.snapshot)
+                state.tables[key] = past.tables[key]
+                self._act(catalog, Author(self.random, state), tx)
+        else:
+            real.restore_table(name, moment.snapshot)
+            state.tables[key] = past.tables[key]
+        self._compare(catalog, before, {key, *(state.tables if with_more else ())})
+        return [catalog]
+
+    def _undo(self, catalog: Catalog) -> list[Catalog]:
+        """The last commit, if it is not about the catalog itself."""
+        before = catalog.state.copied()
+        note(f"{catalog.name}: undo {catalog.snapshot}")
+        try:
+            self.doing.catalog(catalog.name).undo(catalog.snapshot)
+        except forklake.InvalidArgument:
+            return []
+        catalog.state = thawed(catalog.history[-2].state)
+        self._compare(catalog, before, set(catalog.state.tables))
+        return [catalog]
+
+    def _undrop(self, catalog: Catalog) -> list[Catalog]:
+        """One that was dropped lives again, if nobody has its name."""
+        live = {known.name for known in self.catalogs if known.is_live}
+        names = [known.name for known in self.dropped]
+        last = {name: at for at, name in enumerate(names) if name not in live}
+        if not last or len(live) > MOST_CATALOGS:
+            return self._undo(catalog)
+        back = self.dropped.pop(self.random.choice(sorted(last.values())))
+        note(f"undrop {back.name}")
+        real = self.doing.undrop_catalog(back.name)
+        assert real.id == back.id
+        dropped, now = [snapshot.id for snapshot in real.snapshots()[-2:]]
+        back.is_live, back.has_ttl = True, False
+        back.history.append(Moment(dropped, back.state.frozen(), back.name, False))
+        back.record(now)
+        self._look(back, back.state.tables)
+        return [back]
 
     # ---- Choices ---
 
@@ -239,10 +325,14 @@ class Run:
         """The moment as it may be given."""
         if point is parent.history[-1] and self.random.randrange(4):
             return None
+        return self._time_of(parent, point)
+
+    def _time_of(self, catalog: Catalog, moment: Moment) -> Any:
+        """A snapshot by its number or its time."""
         if self.random.randrange(4):
-            return point.snapshot
-        snapshots = self.looking.snapshots(parent.name)
-        return next(snapshot.time for snapshot in snapshots if snapshot.id == point.snapshot)
+            return moment.snapshot
+        snapshots = self.looking.snapshots(catalog.name)
+        return next(snapshot.time for snapshot in snapshots if snapshot.id == moment.snapshot)
 
     def _ttl(self) -> timedelta | None:
         return None if self.random.randrange(5) else SOON

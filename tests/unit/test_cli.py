@@ -330,6 +330,9 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "ttl": data(*lake, "ttl", "y", "1h"),
         "materialize": data(*lake, "materialize", "agent"),
         "drop": data(*lake, "drop", "y")[0],
+        "undrop": data(*lake, "undrop", "y"),
+        "restore": data(*lake, "restore", "--all", "--at", "4"),
+        "undo": data(*lake, "undo", str(data(*lake, "snapshots")[-1]["id"])),
         "demo": data("demo", "--no-spark"),
     }
     for name, (_, kind) in RESULTS.items():

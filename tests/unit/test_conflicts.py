@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.commit.conflicts import CATALOG_VERBS, conflict_error, conflicts
-from forklake.model.changes import Change, Verb
+from forklake.commit.conflicts import CATALOG_VERBS, DROPPED, conflict_error, conflicts
+from forklake.model.changes import UNDONE, Change, Verb
 from forklake.model.ids import SnapshotId
 
 VERBS = [verb for verb in Verb if verb not in CATALOG_VERBS]
@@ -18,17 +18,18 @@ NOUNS = {"schema", "table", "view", "macro"}
 # What happens when ours follows theirs on the same object (columns: ours). "x" collides, "." commutes.
 # Objects of different kinds have different ids, so only verbs of one kind can meet on one object.
 TABLE = """
-               rename_table alter_table require_column drop_table tag_table tag_column insert delete compact flush
-rename_table   x            x           x              x          .         .          .      .      .       .
-alter_table    x            x           x              x          .         x          x      x      x       x
-require_column x            x           x              x          .         x          x      x      x       x
-drop_table     x            x           x              x          x         x          x      x      x       x
-tag_table      .            .           .              x          x         x          .      .      .       .
-tag_column     .            x           x              x          x         x          .      .      .       .
-insert         .            .           x              .          .         .          .      .      .       .
-delete         .            .           .              .          .         .          .      x      x       x
-compact        .            .           .              .          .         .          .      x      x       x
-flush          .            .           .              .          .         .          .      x      x       x
+               rename_table alter_table require_column drop_table restore_table tag_table tag_column insert delete compact flush
+rename_table   x            x           x              x          x             .         .          .      .      .       .
+alter_table    x            x           x              x          x             .         x          x      x      x       x
+require_column x            x           x              x          x             .         x          x      x      x       x
+drop_table     x            x           x              x          x             x         x          x      x      x       x
+tag_table      .            .           .              x          x             x         x          .      .      .       .
+tag_column     .            x           x              x          x             x         x          .      .      .       .
+insert         .            .           x              .          x             .         .          .      .      .       .
+delete         .            .           .              .          x             .         .          .      x      x       x
+compact        .            .           .              .          x             .         .          .      x      x       x
+flush          .            .           .              .          x             .         .          .      x      x       x
+restore_table  .            .           .              .          x             .         .          .      .      .       .
 """  # noqa: E501 - a table
 VIEW = """
               rename_view alter_view drop_view tag_view
@@ -129,6 +130,24 @@ def test_rows_are_taken_from_different_files_in_parallel(theirs: Verb, ours: Ver
 def test_renaming_a_catalog_disturbs_nobody(verb: Verb, other: Verb) -> None:
     whole = change(verb, 5, name="c", schema=1)
     assert not collide(whole, change(other, 5, name="c", schema=1))
+
+
+def test_what_one_commit_did_is_undone_beside_others() -> None:
+    undone = replace(change(Verb.RESTORE_TABLE, 5, name="t", schema=1), detail=UNDONE)
+    assert collide(change(Verb.INSERT, 5, name="t", schema=1), replace(undone, detail=None))
+    assert not collide(change(Verb.INSERT, 5, name="t", schema=1), undone)
+
+
+@pytest.mark.parametrize("theirs", VERBS)
+def test_a_catalog_is_restored_only_if_nothing_else_happened(theirs: Verb) -> None:
+    assert collide(change(theirs, 5, name="t", schema=1), Change(Verb.RESTORE_CATALOG, 0))
+
+
+@pytest.mark.parametrize("ours", VERBS)
+def test_nothing_goes_on_in_a_catalog_that_was_dropped(ours: Verb) -> None:
+    dropped = (SnapshotId(7), Change(Verb.DROP_CATALOG, 0, name="c"))
+    (found,) = conflicts([dropped], [change(ours, 5, name="t", schema=1)], [DROPPED])
+    assert "dropped" in str(found)
 
 
 def test_different_tags_of_one_table_commute() -> None:

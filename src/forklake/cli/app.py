@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import forklake
-from forklake.cli import commands, forking, maintaining, managing
+from forklake.cli import commands, forking, going_back, maintaining, managing
 from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
 from forklake.cli.render import Output, literal
@@ -125,6 +125,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     managing.ttl,
     managing.materialize,
     managing.drop,
+    going_back.undrop,
+    going_back.restore,
+    going_back.undo,
     commands.tables,
     commands.describe,
     commands.snapshots,

@@ -82,6 +82,7 @@ def _moment_option(purpose: str) -> Any:
 
 
 At = Annotated[Any, _moment_option("Look at the past")]
+GoBackTo = Annotated[Any, _moment_option("What to go back to")]
 StartAt = Annotated[Any, _moment_option("Start from the parent's past")]
 
 _LAKE: dict[str, Any] = {

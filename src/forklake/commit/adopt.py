@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from forklake.commit.plan import Merged
+from forklake.commit.returned import write_defaults
 from forklake.commit.settle import TableWrites
 from forklake.model.snapshots import Head
 from forklake.store.backend import Session
@@ -28,7 +29,9 @@ def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head:
                 ids=numbers[key],
                 snapshot=head.snapshot_id,
             )
-    _adopt_defaults(session, writes, head)
+    for table in writes:
+        if table.adopted.files:
+            write_defaults(session, head, table.adopted.files, table.adopted.defaults)
     session.insert(
         "ducklake_inlined_delete",
         ("catalog_id", "table_id", "data_file_id", "position", "begin_snapshot"),
@@ -66,20 +69,3 @@ def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head:
 def _numbers(found: Iterable[int]) -> str | None:
     numbers = list(found)
     return json.dumps(numbers) if numbers else None
-
-
-def _adopt_defaults(session: Session, writes: Sequence[TableWrites], head: Head) -> None:
-    """Files may lack a column that is older here than they are: an index of keys has to find them too."""
-    for table in writes:
-        for default in table.adopted.defaults if table.adopted.files else ():
-            session.execute(
-                "adopt_default",
-                catalog=head.catalog_id,
-                files=json.dumps(table.adopted.files),
-                column=default.column_id,
-                low=default.min_value,
-                high=default.max_value,
-                low_key=default.min_key,
-                high_key=default.max_key,
-                nan=default.contains_nan,
-            )

@@ -1,4 +1,4 @@
-"""Catalogs as a whole: created, renamed and dropped, each one snapshot."""
+"""Catalogs as a whole: created, renamed, dropped and brought back, each one snapshot."""
 
 from __future__ import annotations
 
@@ -69,6 +69,43 @@ def rename_catalog(database: Database, name: str, new_name: str, *, author: Auth
         commit_once(database, write)
     except UniqueViolation as error:
         raise _taken(new_name) from error
+
+
+def undrop_catalog(
+    database: Database, name: str, as_name: str | None, expires: datetime | None, *, author: Author
+) -> str:
+    """Let the catalog of a name that was dropped last live again, with its history; gives its name now."""
+    check_name(name, "catalog")
+    new_name = name if as_name is None else check_name(as_name, "catalog")
+
+    def write(session: Session) -> tuple[SnapshotId, None]:
+        found = session.rows("dropped_catalog", name=name)
+        if not found:
+            raise CatalogNotFound(f'no catalog of the name "{name}" was dropped')
+        catalog, uuid, snapshot, schema_version, data_path, moment = found[0]
+        locked = session.lock_head(CatalogId(catalog))
+        if locked is None or locked[0][3] is None:
+            raise CatalogExists(f'catalog "{name}" was brought back by somebody else')
+        _refuse_taken(session, new_name)
+        _, numbers = locked
+        head = Head(CatalogId(catalog), SnapshotId(snapshot), schema_version, data_path, as_time(moment))
+        new = replace(
+            head,
+            snapshot_id=numbers.snapshot_id,
+            snapshot_time=max(numbers.snapshot_time, head.snapshot_time + _TICK),
+        )
+        _insert_catalog(session, new.catalog_id, str(uuid), new_name, new)
+        session.execute("reopen_head", catalog=catalog, expires=expires)
+        session.execute("cancel_reservations", catalog=catalog)
+        change = Change(Verb.UNDROP_CATALOG, catalog, name=new_name)
+        session.record(record_of(new, numbers, (change,), author))
+        return new.snapshot_id, None
+
+    try:
+        commit_once(database, write)
+    except UniqueViolation as error:
+        raise _taken(new_name) from error
+    return new_name
 
 
 def drop_catalog(database: Database, name: str, *, author: Author) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from forklake.errors import CommitConflict
-from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Conflict, Verb
+from forklake.model.changes import REWRITTEN, UNDONE, UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId
 
 CREATES = frozenset({Verb.CREATE_SCHEMA, Verb.CREATE_TABLE, Verb.CREATE_VIEW, Verb.CREATE_MACRO})
@@ -24,6 +24,7 @@ TAGS = frozenset({Verb.TAG_SCHEMA, Verb.TAG_TABLE, Verb.TAG_COLUMN, Verb.TAG_VIE
 COLUMN_TAGS = frozenset({Verb.TAG_COLUMN})
 DML = frozenset({Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 INSERTS = frozenset({Verb.INSERT})
+RESTORES = frozenset({Verb.RESTORE_TABLE})
 CHANGES_ROWS = frozenset({Verb.INSERT, Verb.DELETE})
 MERGES = frozenset({Verb.MERGE_CATALOG})
 RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
@@ -68,6 +69,11 @@ def ours_looked(theirs: Change, ours: Change) -> bool:
     """Ours adds rows to a table because there were none with their keys, and theirs has added some."""
     met = theirs.object_id == ours.object_id and ours.detail == UNLESS_THERE
     return met and theirs.detail != REWRITTEN
+
+
+def ours_restores(theirs: Change, ours: Change) -> bool:
+    """Ours makes the table what it was, and theirs has changed it: then it would be something else."""
+    return theirs.object_id == ours.object_id and ours.detail != UNDONE
 
 
 def always(theirs: Change, ours: Change) -> bool:
@@ -120,6 +126,8 @@ RULES: tuple[Rule, ...] = (
     Rule("both set the same tag", TAGS, TAGS, same_tag),
     Rule(ALTERED, RESHAPES, COLUMN_TAGS, same_object),
     Rule("a comment was set on its columns", COLUMN_TAGS, RESHAPES, same_object),
+    Rule("ours restores it as it was before that", EVERYTHING, RESTORES, ours_restores),
+    Rule("ours restores all as it was before that", EVERYTHING, frozenset({Verb.RESTORE_CATALOG}), always),
 )
 
 # Who drops a table in a transaction has seen what it holds, or nearly so; a fork may be of long ago.
@@ -129,6 +137,10 @@ MERGE_RULES: tuple[Rule, ...] = (
     # What another merge brings may be the same: then it must be told apart anew.
     Rule("something was merged meanwhile", MERGES, MERGES, always),
 )
+
+
+# A merge asks what happened to a catalog in all its life; a transaction, whether what it has read still is.
+DROPPED = Rule("the catalog was dropped and brought back", frozenset({Verb.DROP_CATALOG}), EVERYTHING, always)
 
 
 def conflicts(

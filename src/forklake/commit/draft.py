@@ -7,7 +7,7 @@ until the commit draws real ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
@@ -30,6 +30,7 @@ from forklake.errors import (
     ViewExists,
     ViewNotFound,
 )
+from forklake.model.changes import Change, Verb
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, TableInfo, Tag, View
 from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
 from forklake.model.layout import Partitioning, SortOrder
@@ -68,6 +69,11 @@ class Draft(RowDraft):
         self._gone_columns: dict[tuple[int, int], str] = {}
         """The names of columns that were dropped, and those that only files know, under ids of their own."""
         self._base_macros: list[Macro] | None = None
+        self._returning: set[int] = set()
+        self.restored: dict[int, str | None] = {}
+        """Tables that were restored, and how."""
+        self.is_restored = False
+        """Whether the whole catalog was."""
 
     # ---- Reading ---
 
@@ -370,6 +376,24 @@ class Draft(RowDraft):
             self._forget_rows(before.id)
             self._drop_rows_of(before.id)
 
+    def bring_back(self, before: Tagged | None, after: Tagged) -> None:
+        """Stage an object as it was; it keeps its id. `before` is how the base has it."""
+        if self._dropped_rows and before is not None:
+            for key in self.state.rows_of_object(after.id):
+                self._dropped_rows.pop(key, None)
+        # A table that was dropped with its schema was staged without its columns.
+        self._tables.forget(after.id)
+        self.adopt(before, after)
+        if before is None:
+            self._returning.add(after.id)
+
+    def staged_objects(self) -> set[int]:
+        """The ids of everything whose definition or tags this draft has touched."""
+        overlays = (self._schemas, self._tables, self._views, self._macros)
+        touched = {number for overlay in overlays for number in overlay.now}
+        touched |= {owner for owner, _, _ in self._tags.now}
+        return touched | self._partitionings.now.keys() | self._sort_orders.now.keys()
+
     def adopt_layout(self, table: TableId, part: Partitioning | None, order: SortOrder | None) -> None:
         """Stage the layout that a table has in another catalog; both keep their ids."""
         stored = (None, None) if self.state.table(table) is None else self.state.layout(table)
@@ -404,15 +428,29 @@ class Draft(RowDraft):
             found = self.table(TableId(table))
             return {"schema_id": found.schema_id, "schema": names.get(found.schema_id), "name": found.name}
 
+        changes += changes_of_rows(rows, about)
+        changes += self._restorations(changes, about)
         return Plan(
-            (*changes, *changes_of_rows(rows, about)),
+            tuple(changes),
             tuple(pairs),
             dict(self._dropped_rows),
             new_ids,
             rows,
             tuple(b.id for b, after in pairs if isinstance(b, Table) and after is None),
             tuple(self._burnt()),
+            frozenset(self._returning),
         )
+
+    def _restorations(
+        self, changes: Sequence[Change], about: Callable[[int], Mapping[str, Any]]
+    ) -> Iterator[Change]:
+        """That tables, or all, were made what they had been, where that changed anything."""
+        changed = {change.object_id for change in changes}
+        for table, detail in self.restored.items():
+            if table in changed and self._is_kept(TableId(table)):
+                yield Change(Verb.RESTORE_TABLE, table, detail=detail, **about(table))
+        if self.is_restored and changes:
+            yield Change(Verb.RESTORE_CATALOG, self.head.catalog_id)
 
     def _burnt(self) -> Iterator[tuple[int, int, str]]:
         """Ids and names that columns had within this transaction alone: files may know them."""

@@ -93,6 +93,10 @@ class Figures:
         """Whether all rows that are there were counted."""
         return self.record_count is not None
 
+    def emptied(self) -> Figures:
+        """Of a table that was dropped: none of its rows are there, and its row ids stay given out."""
+        return self if self.record_count is None else replace(self, record_count=0, file_size_bytes=0)
+
     def plus(self, *, rows: int = 0, ids: int = 0, size: int = 0) -> Figures:
         """After more rows, row ids given out, and bytes."""
         return replace(

@@ -41,5 +41,7 @@ class Plan:
     dropped_tables: tuple[int, ...] = ()
     burnt_columns: tuple[tuple[int, int, str], ...] = ()
     """Tables with the ids and names of columns that came and went: files may know them."""
+    returning: frozenset[int] = frozenset()
+    """Objects that the catalog had before, and has again."""
     merged: Merged | None = None
     """What was merged, if that is what the commit does."""

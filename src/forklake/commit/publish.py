@@ -11,19 +11,20 @@ from typing import Protocol
 from forklake.commit.adopt import adopt
 from forklake.commit.attempts import commit_once, snapshot_exists
 from forklake.commit.changes import Pair
-from forklake.commit.conflicts import MERGE_RULES, RULES, conflict_error, conflicts
+from forklake.commit.conflicts import DROPPED, MERGE_RULES, RULES, conflict_error, conflicts
 from forklake.commit.figures import Figures, KnownFigures
 from forklake.commit.plan import Plan
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
-from forklake.model.entities import Origin
+from forklake.model.entities import Macro, Origin
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Allocation, Database, Record, Row, Session, as_time
 from forklake.store.read import dropped
 from forklake.store.rows import (
     STORED,
+    Entity,
     RowKey,
     StoredAs,
     origins_of,
@@ -193,7 +194,8 @@ def _check_conflicts(session: Session, plan: Plan, base: Head) -> list[Change]:
                 "refresh and run the transaction again"
             )
         theirs += [(SnapshotId(snapshot), change) for change in from_footprint(footprint)]
-    found = conflicts(theirs, plan.changes, RULES if plan.merged is None else MERGE_RULES)
+    rules = (*(RULES if plan.merged is None else MERGE_RULES), DROPPED)
+    found = conflicts(theirs, plan.changes, rules)
     if found:
         raise conflict_error(found, base.snapshot_id)
     return [change for _, change in theirs]
@@ -215,7 +217,7 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, li
                 place = STORED[key.entity]
                 columns = ("catalog_id", "begin_snapshot", *place.columns)
                 writes.add(place.table, columns, (head.catalog_id, head.snapshot_id, *values))
-        if before is None and after is not None:
+        if before is None and after is not None and not _has_parts(plan, after):
             for table, columns, row in part_rows(after):
                 writes.add(table, columns, (head.catalog_id, *row))
         if after is not None:
@@ -223,6 +225,11 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, li
             after = stamped(after, kept, fresh)
         stored.append((before, after))
     return writes, stored
+
+
+def _has_parts(plan: Plan, entity: Entity) -> bool:
+    """Whether the overloads of a macro are there, because the catalog had it before."""
+    return isinstance(entity, Macro) and entity.id in plan.returning
 
 
 def _write_entities(session: Session, writes: _Writes, head: Head) -> None:

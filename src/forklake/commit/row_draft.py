@@ -193,6 +193,26 @@ class RowDraft:
         steady = frozenset(top.id for top in table.columns if inside[top.id] and is_steady(top, None))
         return begins, not all(inside.values()), steady
 
+    def restore_layout(self, table: Table, part: Partitioning | None, order: SortOrder | None) -> None:
+        """Stage the layout that a table had. One that has ended is another object from now on."""
+        stored = self.state.layout(table.id) if self.state.table(table.id) is not None else (None, None)
+        before, after = stored[0], part
+        if after is not None and (before is None or before.fields != after.fields):
+            after = Partitioning(self._new_id(), table.id, after.fields)
+        elif after is not None:
+            after = before
+        self._partitionings.put(table.id, before, after)
+        first, then = stored[1], order
+        if then is not None and (first is None or first.keys != then.keys):
+            then = SortOrder(self._new_id(), table.id, then.keys)
+        elif then is not None:
+            then = first
+        self._sort_orders.put(table.id, first, then)
+
+    def forget_rows(self, table: int) -> None:
+        """Take back what this draft did to the rows and the layout of a table."""
+        self._forget_rows(table)
+
     def _forget_rows(self, table: int) -> None:
         self._rows.pop(table, None)
         self._partitionings.forget(table)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from forklake.commit.staged import AddedFile, StagedRows
+from forklake.commit.staged import AddedFile, ReturnedFile, StagedRows
 from forklake.data.conform import conform
 from forklake.data.deletes import next_positions
 from forklake.data.inlined import encode
@@ -54,6 +54,22 @@ class AdoptedFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnedRows:
+    """A file of the past that counts again, under another id."""
+
+    id: DataFileId
+    """Provisional."""
+    past: DataFileId
+    """What it was."""
+    deletes: DeleteFileId | None
+    """The delete file that counts with it again."""
+    positions: Positions | None
+    """What it lost beside what that names."""
+    live_rows: int
+    file_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableWrites:
     """What a commit does to the rows of one table. Numbers below zero are provisional."""
 
@@ -80,6 +96,13 @@ class TableWrites:
     adopted: AdoptedFiles = AdoptedFiles()
     columns: tuple[Column, ...] = ()
     """Those of the table: rows that are older than one of them have its initial default."""
+    returned: tuple[ReturnedRows, ...] = ()
+    defaults: tuple[ColumnStats, ...] = ()
+    """What holds for those of the returned files that lack a column."""
+    was_dropped: bool = False
+    """Whether the table itself comes back, so that none of its rows are counted before."""
+    brings_back: bool = False
+    """Whether rows that come with their ids were not there."""
 
     @property
     def paths(self) -> list[str]:
@@ -90,14 +113,14 @@ class TableWrites:
     def inserts(self) -> bool:
         """Whether rows were added, and not only moved."""
         written = any(file.newest_row is None for file in self.files)
-        return self.inlined is not None or written or bool(self.adopted.files)
+        return self.inlined is not None or written or bool(self.adopted.files or self.returned)
 
     @property
     def adds_rows(self) -> bool:
         """Whether there are rows among them that were not there before, with other values."""
         written = any(file.newest_row is None and not file.written.has_row_ids for file in self.files)
         inlined = self.inlined is not None and not self.inlined.has_row_ids
-        return inlined or written or bool(self.adopted.files)
+        return inlined or written or self.brings_back or bool(self.adopted.files or self.returned)
 
 
 def settle(
@@ -118,7 +141,7 @@ def settle(
     deletes: list[WrittenDeletes] = []
     inline: list[tuple[DataFileId, Positions]] = []
     for file, positions in staged.deleted.items():
-        place = staged.touched.get(file) or staged.added[file].scanned(None)
+        place = _place(staged, file)
         if _stays_inline(place, positions, limit):
             inline.append((file, positions))
             continue
@@ -127,8 +150,9 @@ def settle(
         path = new_delete_path()
         size, footer = write_deletes(storage, path, address, named, relative=not is_absolute(path))
         deletes.append(WrittenDeletes(file, path, len(named), size, footer))
-        if place.file.deletes is not None:
+        if place.file.deletes is not None and file not in staged.returned:
             ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
+    rewritten = {written.data_file_id for written in deletes}
     for file, written in staged.delete_files.items():
         deletes.append(written)
         before = staged.touched[file].file.deletes
@@ -151,7 +175,32 @@ def settle(
         frozenset(staged.imported),
         staged.looked,
         columns=table.columns,
+        returned=tuple(_returned(staged, file, rewritten) for file in staged.returned.values()),
+        defaults=tuple(_defaults(table)) if staged.returned else (),
+        was_dropped=staged.was_dropped,
+        brings_back=staged.brings_back,
     )
+
+
+def _place(staged: StagedRows, file: DataFileId) -> ScanFile | ScanRows:
+    """A file that loses rows, as it was before."""
+    if file in staged.returned:
+        return staged.returned[file].scanned(None)
+    return staged.touched.get(file) or staged.added[file].scanned(None)
+
+
+def _returned(staged: StagedRows, file: ReturnedFile, rewritten: set[DataFileId]) -> ReturnedRows:
+    """A file that counts again; a new delete file names what the one that it had did, and nothing inlined."""
+    live = file.scanned(staged.deleted.get(file.id)).live_rows
+    deletes = None if file.file.deletes is None or file.id in rewritten else file.file.deletes.id
+    return ReturnedRows(file.id, file.file.id, deletes, file.positions, live, file.file.file_size_bytes)
+
+
+def _defaults(table: Table) -> Iterator[ColumnStats]:
+    """What holds for a file that lacks a column with a default: it begins later than the column does now."""
+    for column in table.columns:
+        if column.initial_default is not None:
+            yield summary_of_default(column, 1)
 
 
 def _with_defaults(file: AddedFile, table: Table) -> AddedFile:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from forklake.data.inlined import decode
 from forklake.model.entities import Table
 from forklake.model.files import DataFile, WrittenDeletes, WrittenFile
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId
@@ -50,11 +51,34 @@ class AddedFile:
         return ScanFile(file, deleted)
 
 
+@dataclass(frozen=True, slots=True)
+class ReturnedFile:
+    """A file of the past that counts again, under another id: no file is written, and none is copied."""
+
+    id: DataFileId
+    file: DataFile
+    """As it was then, with the delete file that it had."""
+    positions: Positions | None = None
+    """What it had lost then beside what the delete file names."""
+    content: str | None = None
+    """Its rows, if they are inlined."""
+
+    def scanned(self, deleted: Positions | None) -> ScanFile | ScanRows:
+        """The file as the transaction reads it, without rows that it has deleted since."""
+        file = replace(self.file, id=self.id, source=_NOWHERE, begin=NOT_YET, newest_row=None)
+        gone = _joined(self.positions, deleted)
+        return ScanFile(file, gone) if self.content is None else ScanRows(file, decode(self.content), gone)
+
+
 @dataclass(slots=True)
 class StagedRows:
     """Rows that were added, and rows that were taken away."""
 
     added: dict[DataFileId, AddedFile] = field(default_factory=dict[DataFileId, AddedFile])
+    returned: dict[DataFileId, ReturnedFile] = field(default_factory=dict[DataFileId, ReturnedFile])
+    """Files of the past that count again."""
+    was_dropped: bool = False
+    """Whether the table itself comes back: then none of its rows are counted."""
     buffer: pa.Table | None = None
     """Small writes, by field id; the commit decides whether they become a file."""
     deleted: dict[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
@@ -76,6 +100,8 @@ class StagedRows:
     """Paths of files that existed before: a table has each of them once."""
     looked: bool = False
     """Whether rows were added because none with their keys was there."""
+    brings_back: bool = False
+    """Whether rows that come with their ids were not there."""
     names: set[tuple[ColumnId, str]] = field(default_factory=set[tuple[ColumnId, str]])
     """Under which names files have columns that were added up to `last_named`."""
     last_id: int = BUFFER
@@ -110,6 +136,11 @@ class StagedRows:
         """Keep a file that stands in storage."""
         file = AddedFile(DataFileId(self.new_id()), written, mapping_id, newest_row)
         self.added[file.id] = file
+
+    def bring_back(self, file: DataFile, positions: Positions | None, content: str | None) -> None:
+        """Let a file count again as it was."""
+        returned = ReturnedFile(DataFileId(self.new_id()), file, positions, content)
+        self.returned[returned.id] = returned
 
     def delete(self, found: Mapping[DataFileId, tuple[ScanFile | ScanRows, Positions]]) -> int:
         """Take rows away by their positions; returns how many."""
@@ -164,6 +195,8 @@ class StagedRows:
         self.touched.pop(file.id, None)
         if file.id >= 0:
             self.retired[file.id] = file
+        elif file.id in self.returned:
+            del self.returned[file.id]
         else:
             del self.added[file.id]
 
@@ -176,25 +209,35 @@ class StagedRows:
     @property
     def is_empty(self) -> bool:
         """Whether everything was undone."""
-        added = self.added or self.buffer is not None
-        return not (added or self.deleted or self.delete_files or self.retired)
+        added = self.added or self.returned or self.buffer is not None
+        return not (added or self.deleted or self.delete_files or self.retired or self.was_dropped)
 
     def seen(self) -> Uncommitted:
         """The changes as a scan inside the transaction sees them."""
-        rows: tuple[ScanRows, ...] = ()
+        returned = [file.scanned(self.deleted.get(file.id)) for file in self.returned.values()]
+        rows = tuple(place for place in returned if isinstance(place, ScanRows))
         if self.buffer is not None:
             count = self.buffer.num_rows
             file = DataFile(
                 BUFFER, _NOWHERE, NOT_YET, "", True, count, 0, row_id_start=BUFFER * 2**40, inlined=True
             )
-            rows = (ScanRows(file, self.buffer),)
+            rows = (*rows, ScanRows(file, self.buffer))
         return Uncommitted(
-            tuple(file.scanned(self.deleted.get(file.id)) for file in self.added.values()),
+            (
+                *(place for place in returned if isinstance(place, ScanFile)),
+                *(file.scanned(self.deleted.get(file.id)) for file in self.added.values()),
+            ),
             rows,
             frozenset(self.retired),
             {file: positions for file, positions in self.deleted.items() if file >= 0},
             dict(self.mappings),
         )
+
+
+def _joined(one: Positions | None, other: Positions | None) -> Positions | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return pa.concat_arrays([one, other]).sort()
 
 
 def _live(place: ScanFile | ScanRows) -> Positions:

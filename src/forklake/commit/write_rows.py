@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from forklake.commit.figures import Figures, KnownFigures, read_figures, widened, write_figures
-from forklake.commit.settle import InlinedRows, TableWrites
+from forklake.commit.returned import Copy, write_returned
+from forklake.commit.settle import InlinedRows, ReturnedRows, TableWrites
 from forklake.commit.staged import AddedFile
 from forklake.data.summary import summary_of_default
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
@@ -15,6 +16,7 @@ from forklake.model.files import ColumnStats
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import is_absolute
 from forklake.model.snapshots import Head
+from forklake.scan.plan import Positions
 from forklake.store.backend import Allocation, Row, Session
 from forklake.store.files import STATS_COLUMNS, stats_row
 
@@ -37,7 +39,11 @@ _AT_ONCE = 20_000
 def file_ids_needed(writes: Sequence[TableWrites]) -> int:
     """How many numbers a commit has to draw for files, delete files and mappings."""
     return sum(
-        len(table.files) + len(table.deletes) + len(table.mappings) + (table.inlined is not None)
+        len(table.files)
+        + len(table.deletes)
+        + len(table.mappings)
+        + (table.inlined is not None)
+        + sum(1 + (file.deletes is not None) for file in table.returned)
         for table in writes
     )
 
@@ -82,6 +88,12 @@ def write_rows(
     for table in tables:
         table.collect()
     sets.send()
+    write_returned(
+        session,
+        head,
+        [copy for table in tables for copy in table.copies],
+        [(table.table_id, list(table.returned.values()), table.defaults) for table in tables],
+    )
     write_figures(session, head, [(table.table_id, table.before, table.figures) for table in tables])
     return {TableId(table.table_id): table.figures for table in tables}
 
@@ -133,10 +145,16 @@ class _TableRows:
         self._sets = sets
         self._given: dict[int, int] = {}
         """What provisional ids of files and mappings became."""
+        self.returned: dict[int, int] = {}
+        """What provisional ids of files that count again became."""
+        self.copies: list[Copy] = []
+        self.defaults = writes.defaults
 
     def collect(self) -> None:
         """Number everything, in the order in which it was written."""
         self._add_mappings()
+        for returned in self._writes.returned:
+            self._bring_back(returned)
         for file in self._writes.files:
             self._add_file(file)
         if self._writes.inlined is not None:
@@ -147,7 +165,8 @@ class _TableRows:
         self._records += adopted.rows - self._writes.removed
         self._bytes += adopted.file_size_bytes - self._writes.removed_bytes
         ids = self._next_row_id - self.before.next_row_id
-        counted = self.before.plus(rows=self._records, ids=ids, size=self._bytes)
+        start = self.before.emptied() if self._writes.was_dropped else self.before
+        counted = start.plus(rows=self._records, ids=ids, size=self._bytes)
         self.figures = replace(counted, bounds=self._bounds, is_stored=True)
 
     def _add(self, table: str, row: Mapping[str, Any]) -> None:
@@ -191,6 +210,17 @@ class _TableRows:
                     for place, name in enumerate(mapping.names)
                 ],
             )
+
+    def _bring_back(self, file: ReturnedRows) -> None:
+        """Number a file that counts again; all that is known of it is copied where it is stored."""
+        number = self.returned[file.id] = next(self._free)
+        self.copies.append(Copy("data_file_id", file.past, number, number))
+        if file.deletes is not None:
+            self.copies.append(Copy("delete_file_id", file.deletes, next(self._free), number))
+        if file.positions is not None:
+            self._delete_inline(number, file.positions)
+        self._records += file.live_rows
+        self._bytes += file.file_size_bytes
 
     def _add_file(self, file: AddedFile) -> None:
         written = file.written
@@ -270,13 +300,15 @@ class _TableRows:
             }
             self._add("ducklake_delete_file", row)
         for file, positions in self._writes.inlined_deletes:
-            number = self._data_file(file, len(positions))
-            for position in positions.to_pylist():
-                row = {"data_file_id": number, "position": position, "begin_snapshot": snapshot}
-                self._add("ducklake_inlined_delete", row)
+            self._delete_inline(self._data_file(file, len(positions)), positions)
+
+    def _delete_inline(self, file: int, positions: Positions) -> None:
+        for position in positions.to_pylist():
+            row = {"data_file_id": file, "position": position, "begin_snapshot": self._head.snapshot_id}
+            self._add("ducklake_inlined_delete", row)
 
     def _data_file(self, file: int, deleted: int) -> int:
         """The number of a file that lost rows; those of a file that this commit adds do not count at all."""
         if file in self._given:
             self._records -= deleted
-        return self._given.get(file, file)
+        return self._given.get(file, self.returned.get(file, file))

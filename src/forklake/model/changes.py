@@ -18,6 +18,8 @@ class Verb(StrEnum):
     CREATE_CATALOG = "create_catalog"
     RENAME_CATALOG = "rename_catalog"
     DROP_CATALOG = "drop_catalog"
+    UNDROP_CATALOG = "undrop_catalog"
+    RESTORE_CATALOG = "restore_catalog"
     FORK_CATALOG = "fork_catalog"
     COPY_CATALOG = "copy_catalog"
     MERGE_CATALOG = "merge_catalog"
@@ -29,6 +31,7 @@ class Verb(StrEnum):
     ALTER_TABLE = "alter_table"
     REQUIRE_COLUMN = "require_column"
     DROP_TABLE = "drop_table"
+    RESTORE_TABLE = "restore_table"
     CREATE_VIEW = "create_view"
     RENAME_VIEW = "rename_view"
     ALTER_VIEW = "alter_view"
@@ -53,6 +56,8 @@ RESOLVED = "resolved"
 """The detail of a delete of rows that both sides of a merge had changed: the merge itself did that."""
 REWRITTEN = "rewritten"
 """The detail of an insert of rows that were there before, with other values."""
+UNDONE = "undone"
+"""The detail of a restored table of which only what one commit did was taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,8 @@ _PAST = {
     "alter": "was altered",
     "require": "was altered",
     "drop": "was dropped",
+    "undrop": "was brought back",
+    "restore": "was restored",
     "fork": "was forked",
     "copy": "was materialized",
     "merge": "was merged",
@@ -165,6 +172,8 @@ _WORDS = {
     Verb.CREATE_CATALOG: "created_catalog",
     Verb.RENAME_CATALOG: "altered_catalog",
     Verb.DROP_CATALOG: "dropped_catalog",
+    Verb.UNDROP_CATALOG: "undropped_catalog",
+    Verb.RESTORE_CATALOG: "restored_catalog",
     Verb.FORK_CATALOG: "forked_from",
     Verb.COPY_CATALOG: "materialized",
     Verb.MERGE_CATALOG: "merged_from",
@@ -174,6 +183,7 @@ _WORDS = {
     Verb.TAG_SCHEMA: "altered_schema",
     Verb.CREATE_TABLE: "created_table",
     Verb.DROP_TABLE: "dropped_table",
+    Verb.RESTORE_TABLE: "restored_table",
     Verb.CREATE_VIEW: "created_view",
     Verb.RENAME_VIEW: "altered_view",
     Verb.ALTER_VIEW: "altered_view",

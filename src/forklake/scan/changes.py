@@ -38,7 +38,8 @@ class ChangePlan:
     """Files whose last rows went."""
     deleted: tuple[Gone, ...]
     net: frozenset[SnapshotId] = frozenset()
-    """Snapshots that took over what was done elsewhere: rows that were only moved there do not show."""
+    """Snapshots that took over what was done elsewhere, or restored what was: rows that are the same in
+    another file then do not show."""
 
 
 def plan_changes(source: Source, start: SnapshotId, end: SnapshotId, storage: Storage) -> ChangePlan:
@@ -70,8 +71,8 @@ def plan_changes(source: Source, start: SnapshotId, end: SnapshotId, storage: St
             left = replace(place, file=replace(file, begin=past.end), deleted=known)
             if left.live_rows:
                 dropped.append(left)
-    merges = frozenset(snapshot for snapshot, change in commits if change.verb == Verb.MERGE_CATALOG)
-    return ChangePlan(plan_of(source, inserted), plan_of(source, dropped), tuple(deleted), merges)
+    net = frozenset(snapshot for snapshot, change in commits if _is_net(change, source.table.id))
+    return ChangePlan(plan_of(source, inserted), plan_of(source, dropped), tuple(deleted), net)
 
 
 def plan_places(source: Source, gone: Iterable[Gone]) -> ScanPlan:
@@ -107,6 +108,12 @@ def _moved(commits: Iterable[tuple[SnapshotId, Change]], table: int) -> set[int]
         if change.object_id == table and change.verb in (Verb.FLUSH, Verb.COMPACT)
         for file in change.files
     }
+
+
+def _is_net(change: Change, table: int) -> bool:
+    """Whether rows may have come and gone in a commit that are the same in another file."""
+    restored = change.verb == Verb.RESTORE_TABLE and change.object_id == table
+    return restored or change.verb == Verb.MERGE_CATALOG
 
 
 def _events(

@@ -157,7 +157,8 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
     files, deleted = with_deletes(source, files, [file for file, _ in inlined])
     stored = [ScanFile(file, deleted.get(file.id)) for file in files]
     rows = [ScanRows(file, decode(text), deleted.get(file.id)) for file, text in inlined]
-    mapped = any(file.mapping_id is not None for file in files)
+    staged = (place.file for place in uncommitted.files)
+    mapped = any(file.mapping_id is not None and file.mapping_id >= 0 for file in (*files, *staged))
     mappings = {**(reader.mappings() if mapped else {}), **uncommitted.mappings}
     return ScanPlan(
         source.table,

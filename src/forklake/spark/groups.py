@@ -189,7 +189,20 @@ def holed(files: list[ScanFile]) -> Iterator[tuple[list[ScanFile], bool]]:
     """Files that are whole, and files that lost rows: only those pay for it."""
     whole = [file for file in files if file.deleted is None and file.file.deletes is None]
     lost = [file for file in files if file.deleted is not None or file.file.deletes is not None]
-    if whole:
-        yield whole, False
-    if lost:
-        yield lost, True
+    yield from ((part, False) for part in apart(whole))
+    yield from ((part, True) for part in apart(lost))
+
+
+def apart(files: list[ScanFile]) -> list[list[ScanFile]]:
+    """Files in lists that have no path twice: what Spark reads together, it tells apart by nothing else.
+
+    A file that was retired and restored has had two lives, and a change feed tells of both.
+    """
+    parts: list[list[ScanFile]] = []
+    seen: dict[str, int] = {}
+    for file in files:
+        at = seen[file.path] = seen.get(file.path, -1) + 1
+        if at == len(parts):
+            parts.append([])
+        parts[at].append(file)
+    return parts

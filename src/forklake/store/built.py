@@ -94,6 +94,42 @@ def adopt_rows(table: str) -> str:
     )
 
 
+RETURNED = {
+    "ducklake_data_file": "data_file_id",
+    "ducklake_file_column_stats": "data_file_id",
+    "ducklake_file_variant_stats": "data_file_id",
+    "ducklake_file_partition_value": "data_file_id",
+    "ducklake_inlined_file": "data_file_id",
+    "ducklake_delete_file": "delete_file_id",
+}
+"""What is stored again of a file that counts again, and by which number it is found."""
+
+
+def return_rows(table: str) -> str:
+    """An INSERT of rows that a catalog sees, its past included, as rows of its own from now on.
+
+    Rows that come back are new in the change feed, whenever they were inserted first. Parameters: $catalog,
+    $files with the old id, the new one and that of the data file, $snapshot.
+    """
+    key = RETURNED[table]
+    written = {**_ON_ADOPTION, "data_file_id": "k.data_file_id", key: "k.new_id"}
+    columns = [column for column in TABLES[table] if column != "catalog_id"]
+    values = [written.get(column, f"v.{column}") for column in columns]
+    source = table.replace("ducklake_", "visible_")
+    return " ".join(
+        (
+            "INSERT INTO",
+            table,
+            _listed(["catalog_id", *columns]),
+            "SELECT",
+            ", ".join(["CAST($catalog AS BIGINT)", *values]),
+            "FROM copies($files) JOIN",
+            source,
+            f"AS v ON v.catalog_id = $catalog AND v.{key} = k.old_id",
+        )
+    )
+
+
 def not_masked(entity: str, *, of: str, among: str | None, as_array: bool) -> str:
     """A condition on a file: no catalog that $catalog reads of has ended it by $at.
 

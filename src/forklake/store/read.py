@@ -272,6 +272,7 @@ class CatalogState:
         self._partitionings: dict[int, dict[int, Partitioning]] = {}
         self._layouts: dict[int, tuple[Partitioning | None, SortOrder | None]] = {}
         self._tags: dict[int, list[Tag]] = {}
+        self._column_tags: dict[int, list[Tag]] = {}
 
     @property
     def database(self) -> Database:
@@ -307,6 +308,37 @@ class CatalogState:
                 self._keep(found, found[0][2])
         table = self._table_names[key]
         return None if table is None else self.table(TableId(table))
+
+    def prepare(self, numbers: Sequence[int]) -> None:
+        """Read what is known of many tables, and the tags of any objects, in as many steps as of one."""
+        wanted = {
+            number for number in numbers if number not in self._column_tags or number not in self._layouts
+        }
+        if wanted:
+            self._prepare_tables(wanted)
+        objects = {number for number in numbers if number not in self._tags}
+        if objects:
+            tags: dict[int, list[Tag]] = {number: [] for number in objects}
+            for row in self._rows("tags_of_objects", objects=json.dumps(sorted(objects))):
+                tags[row[2]].append(_tag(row))
+            self._tags |= tags
+
+    def _prepare_tables(self, wanted: set[int]) -> None:
+        listed = json.dumps(sorted(wanted))
+        columns = _by_table(self._rows("columns_of_tables", tables=listed))
+        partitionings = _by_table(self._rows("partitionings_of_tables", tables=listed))
+        orders = _by_table(self._rows("sort_orders_of_tables", tables=listed))
+        tables: dict[int, Table | None] = dict.fromkeys(wanted)
+        for row in self._rows("tables_by_ids", tables=listed):
+            tables[row[2]] = _table(row, build_columns(columns.get(row[2], ())))
+        tags: dict[int, list[Tag]] = {table: [] for table in wanted}
+        for row in self._rows("tags_of_columns_of_tables", tables=listed):
+            tags[row[2]].append(_column_tag(row))
+        for table in wanted:
+            self._keep_layout(TableId(table), partitionings.get(table, ()), orders.get(table, ()))
+        # Others may read the same state meanwhile: they find all of a table or nothing.
+        self._tables |= tables
+        self._column_tags |= tags
 
     def tables_in(self, schema: SchemaId) -> list[Table]:
         """Every table of a schema, without columns."""
@@ -356,10 +388,7 @@ class CatalogState:
     def tags(self, object_id: int) -> list[Tag]:
         """The tags of a schema, table, view or macro."""
         if object_id not in self._tags:
-            self._tags[object_id] = [
-                Tag(owner, key, value, origin=_origin(source, begin))
-                for source, begin, owner, key, value in self._rows("tags_of_object", object=object_id)
-            ]
+            self._tags[object_id] = [_tag(row) for row in self._rows("tags_of_object", object=object_id)]
         return self._tags[object_id]
 
     def column_history(self, table: TableId) -> list[ColumnName]:
@@ -380,29 +409,34 @@ class CatalogState:
         return self._layouts[table]
 
     def _read_layout(self, table: TableId) -> None:
-        if table in self._layouts:
-            return
+        if table not in self._layouts:
+            parts, orders = self._rows("partitionings", table=table), self._rows("sort_orders", table=table)
+            self._keep_layout(table, parts, orders)
+
+    def _keep_layout(self, table: TableId, parts: Iterable[Row], orders: Iterable[Row]) -> None:
         at = self.head.snapshot_id
         partitionings: dict[int, Partitioning] = {}
-        current: Partitioning | None = None
-        for number, source, begin, end, _, column, transform in self._rows("partitionings", table=table):
+        live: set[int] = set()
+        for number, source, begin, end, _, column, transform in parts:
             known = partitionings.get(number) or Partitioning(number, table, (), _origin(source, begin))
             part = PartitionField(ColumnId(column), transform)
             partitionings[number] = replace(known, fields=(*known.fields, part))
-            current = partitionings[number] if end is None or at < end else current
+            live |= {number} if end is None or at < end else set()
         order: SortOrder | None = None
-        for number, source, begin, _, expression, direction, nulls in self._rows("sort_orders", table=table):
+        for number, source, begin, _, expression, direction, nulls in orders:
             known_order = order or SortOrder(number, table, (), _origin(source, begin))
             key = SortKey(split_name(expression, "column")[0], direction, nulls)
             order = replace(known_order, keys=(*known_order.keys, key))
+        current = partitionings[max(live)] if live else None
         self._partitionings[table], self._layouts[table] = partitionings, (current, order)
 
     def column_tags(self, table: TableId) -> list[Tag]:
         """The tags of every column of a table."""
-        return [
-            Tag(owner, key, value, ColumnId(column), origin=_origin(source, begin))
-            for source, begin, owner, key, value, column in self._rows("tags_of_columns", table=table)
-        ]
+        if table not in self._column_tags:
+            self._column_tags[table] = [
+                _column_tag(row) for row in self._rows("tags_of_columns", table=table)
+            ]
+        return self._column_tags[table]
 
     def rows_of_object(self, object_id: int) -> dict[RowKey, Origin]:
         """The stored rows that end when an object is dropped, other than its own."""
@@ -423,6 +457,7 @@ class CatalogState:
         if not pairs:
             # Rows came or went, and the structure is the same.
             state._histories, state._tags = self._histories, self._tags
+            state._column_tags = self._column_tags
             state._partitionings, state._layouts = self._partitionings, self._layouts
         for before, _ in pairs:
             if isinstance(before, Table):
@@ -471,6 +506,24 @@ def _schema(row: Row) -> Schema:
 def _table(row: Row, columns: tuple[Column, ...]) -> Table:
     source, begin, table, uuid, schema, name, path = row
     return Table(TableId(table), str(uuid), SchemaId(schema), name, path, columns, _origin(source, begin))
+
+
+def _by_table(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """Rows by the table that each begins with."""
+    found: dict[int, list[Row]] = {}
+    for table, *row in rows:
+        found.setdefault(table, []).append(tuple(row))
+    return found
+
+
+def _tag(row: Row) -> Tag:
+    source, begin, owner, key, value = row
+    return Tag(owner, key, value, origin=_origin(source, begin))
+
+
+def _column_tag(row: Row) -> Tag:
+    source, begin, owner, key, value, column = row
+    return Tag(owner, key, value, ColumnId(column), origin=_origin(source, begin))
 
 
 def _view(row: Row) -> View:

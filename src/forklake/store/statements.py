@@ -4,7 +4,8 @@ A file holds statements, each introduced by `-- name: something`. `read.sql`, `f
 serve every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and
 so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers,
 `x IN texts($name)` with one of texts, and `FROM texts($name) AS k(value)` lists texts; all are bound as JSON,
-as is `FROM spans($name)`, which lists `k.catalog_id, k.low, k.high`.
+as are `FROM spans($name)`, which lists `k.catalog_id, k.low, k.high`, and `FROM copies($name)`, which lists
+`k.old_id, k.new_id, k.data_file_id`.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited.
 """
 
@@ -16,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from forklake.store.built import ADOPTED, COPIED, adopt_rows, copy_rows, not_masked
+from forklake.store.built import ADOPTED, COPIED, RETURNED, adopt_rows, copy_rows, not_masked, return_rows
 
 Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
@@ -42,14 +43,15 @@ _LISTS: dict[Dialect, str] = {
     "duckdb": r"""(SELECT unnest(from_json(\1, '["VARCHAR"]'))) AS k(value)""",
     "postgresql": r"json_array_elements_text(\1::json) AS k(value)",
 }
-_SPANS = re.compile(r"\bspans\((\$\w+)\)")
+_TRIPLE = re.compile(r"\b(spans|copies)\((\$\w+)\)")
+_TRIPLE_NAMES = {"spans": ("catalog_id", "low", "high"), "copies": ("old_id", "new_id", "data_file_id")}
 _TRIPLES: dict[Dialect, str] = {
-    "sqlite": "(SELECT json_extract(value, '$[0]') AS catalog_id, json_extract(value, '$[1]') AS low, "
-    r"json_extract(value, '$[2]') AS high FROM json_each(\1)) AS k",
+    "sqlite": "(SELECT json_extract(value, '$[0]') AS {0}, json_extract(value, '$[1]') AS {1}, "
+    "json_extract(value, '$[2]') AS {2} FROM json_each({given})) AS k",
     "duckdb": "(SELECT v[1]::BIGINT, v[2]::BIGINT, v[3]::BIGINT FROM "
-    r"""(SELECT unnest(from_json(\1, '[["BIGINT"]]')) AS v)) AS k(catalog_id, low, high)""",
+    """(SELECT unnest(from_json({given}, '[["BIGINT"]]')) AS v)) AS k({0}, {1}, {2})""",
     "postgresql": "(SELECT (v ->> 0)::bigint, (v ->> 1)::bigint, (v ->> 2)::bigint "
-    r"FROM json_array_elements(\1::json) AS v) AS k(catalog_id, low, high)",
+    "FROM json_array_elements({given}::json) AS v) AS k({0}, {1}, {2})",
 }
 _FAMILIES: dict[Dialect, tuple[str, ...]] = {
     "sqlite": ("", ".embedded", ".sqlite"),
@@ -68,6 +70,7 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
             if source.is_file():
                 found.update(parse(source.read_text(encoding="utf-8")))
     found |= {f"copy_{table}": copy_rows(table) for table in COPIED}
+    found |= {f"return_{table}": return_rows(table) for table in RETURNED}
     found |= {f"adopt_{table}": adopt_rows(table) for table in ADOPTED}
     return {name: _written_out(text, dialect) for name, text in found.items()}
 
@@ -77,9 +80,9 @@ def _written_out(text: str, dialect: Dialect) -> str:
         (_IDS, _SETS[dialect]),
         (_IN_TEXTS, _TEXT_SETS[dialect]),
         (_TEXTS, _LISTS[dialect]),
-        (_SPANS, _TRIPLES[dialect]),
     ):
         text = pattern.sub(written, text)
+    text = _TRIPLE.sub(lambda match: _TRIPLES[dialect].format(*_TRIPLE_NAMES[match[1]], given=match[2]), text)
     return _MASKED.sub(
         lambda match: not_masked(
             match[2], of=match[1] or "", among=match[3], as_array=dialect == "postgresql"

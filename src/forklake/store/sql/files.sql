@@ -292,6 +292,23 @@ SELECT i.partition_id, i.source_catalog_id, i.begin_snapshot, i.end_snapshot, c.
  WHERE i.catalog_id = $catalog AND i.table_id = $table AND i.begin_snapshot <= $at
  ORDER BY i.partition_id, c.partition_key_index;
 
+-- name: partitionings_of_tables
+SELECT i.table_id, i.partition_id, i.source_catalog_id, i.begin_snapshot, i.end_snapshot, c.partition_key_index,
+       c.column_id, c.transform
+  FROM visible_partition_info i
+  JOIN ducklake_partition_column c ON c.catalog_id = i.source_catalog_id AND c.partition_id = i.partition_id
+ WHERE i.catalog_id = $catalog AND i.table_id IN ids($tables) AND i.begin_snapshot <= $at
+ ORDER BY i.partition_id, c.partition_key_index;
+
+-- name: sort_orders_of_tables
+SELECT i.table_id, i.sort_id, i.source_catalog_id, i.begin_snapshot, e.sort_key_index, e.expression, e.sort_direction,
+       e.null_order
+  FROM visible_sort_info i
+  JOIN ducklake_sort_expression e ON e.catalog_id = i.source_catalog_id AND e.sort_id = i.sort_id
+ WHERE i.catalog_id = $catalog AND i.table_id IN ids($tables)
+   AND i.begin_snapshot <= $at AND (i.end_snapshot IS NULL OR $at < i.end_snapshot)
+ ORDER BY i.sort_id, e.sort_key_index;
+
 -- name: sort_orders
 SELECT i.sort_id, i.source_catalog_id, i.begin_snapshot, e.sort_key_index, e.expression, e.sort_direction, e.null_order
   FROM visible_sort_info i
@@ -331,6 +348,27 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
 SELECT data_file_id
   FROM visible_data_file
  WHERE catalog_id = $catalog AND table_id IN ids($tables) AND begin_snapshot > $since AND begin_snapshot <= $at;
+
+-- name: files_changed_in_tables
+-- The files of some tables that came, went or lost rows after one snapshot and up to another.
+SELECT data_file_id
+  FROM visible_data_file_unmasked
+ WHERE catalog_id = $catalog AND table_id IN ids($tables)
+   AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT f.data_file_id
+  FROM visible_mask m
+  JOIN visible_data_file_unmasked f ON f.catalog_id = m.catalog_id AND f.data_file_id = m.entity_id
+ WHERE m.catalog_id = $catalog AND m.entity = 'data_file' AND m.end_snapshot > $start AND m.end_snapshot <= $end
+   AND f.table_id IN ids($tables)
+UNION
+SELECT data_file_id
+  FROM visible_delete_file_unmasked
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND begin_snapshot > $start AND begin_snapshot <= $end
+UNION
+SELECT data_file_id
+  FROM visible_inlined_delete
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND begin_snapshot > $start AND begin_snapshot <= $end;
 
 -- name: file_states
 -- Data files whatever their end.

@@ -357,6 +357,96 @@ SELECT 'view'
  WHERE catalog_id = $catalog AND schema_id = $schema AND view_name = $name
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
 
+-- name: objects_changed
+-- What is not the same after one snapshot of a catalog and at another, or came and went between. Ids are of one series for all kinds.
+SELECT 'schema' AS kind, schema_id AS id
+  FROM visible_schema
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'table', table_id
+  FROM visible_table
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'table', table_id
+  FROM visible_column
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'table', table_id
+  FROM visible_column_tag
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'table', table_id
+  FROM visible_partition_info
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'table', table_id
+  FROM visible_sort_info
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'view', view_id
+  FROM visible_view
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'macro', macro_id
+  FROM visible_macro
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
+SELECT 'tag', object_id
+  FROM visible_tag
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end));
+
+-- name: tables_by_ids
+SELECT source_catalog_id, begin_snapshot, table_id, table_uuid, schema_id, table_name, path
+  FROM visible_table
+ WHERE catalog_id = $catalog AND table_id IN ids($tables)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: columns_of_tables
+-- Parents come before the fields nested in them.
+SELECT table_id, source_catalog_id, begin_snapshot, column_id, parent_column, column_order, column_name, column_type,
+       initial_default, default_value, nulls_allowed, default_value_type, default_value_dialect
+  FROM visible_column
+ WHERE catalog_id = $catalog AND table_id IN ids($tables)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY table_id, column_order, column_id;
+
+-- name: tags_of_objects
+SELECT source_catalog_id, begin_snapshot, object_id, key, value
+  FROM visible_tag
+ WHERE catalog_id = $catalog AND object_id IN ids($objects)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY key;
+
+-- name: tags_of_columns_of_tables
+SELECT source_catalog_id, begin_snapshot, table_id, key, value, column_id
+  FROM visible_column_tag
+ WHERE catalog_id = $catalog AND table_id IN ids($tables)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY column_id, key;
+
+-- name: dropped_table
+-- The table of a name that was dropped last, and when.
+SELECT t.table_id, t.end_snapshot
+  FROM visible_table t
+  JOIN visible_schema s ON s.catalog_id = t.catalog_id AND s.schema_id = t.schema_id AND s.begin_snapshot < t.end_snapshot
+   AND (s.end_snapshot IS NULL OR t.end_snapshot <= s.end_snapshot)
+ WHERE t.catalog_id = $catalog AND t.table_name = $name AND s.schema_name = $schema
+   AND t.begin_snapshot < t.end_snapshot AND t.end_snapshot <= $at
+   AND NOT EXISTS (SELECT 1 FROM visible_table n
+                    WHERE n.catalog_id = $catalog AND n.table_id = t.table_id AND n.begin_snapshot <= $at
+                      AND n.begin_snapshot >= t.end_snapshot)
+ ORDER BY t.end_snapshot DESC
+ LIMIT 1;
+
+-- name: dropped_catalog
+-- The catalog of a name that was dropped last, and is not there again under another.
+SELECT c.catalog_id, c.catalog_uuid, h.snapshot_id, h.schema_version, h.data_path, h.snapshot_time
+  FROM ducklake_catalog c
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id AND h.end_snapshot = c.end_snapshot
+ WHERE c.catalog_name = $name
+ ORDER BY c.end_snapshot DESC
+ LIMIT 1;
+
 -- name: rows_of_object
 -- The rows that belong to a table, view, macro or schema and end with it.
 SELECT table_id AS owner, 'column' AS entity, table_id AS entity_id, column_id AS sub_id, '' AS sub_key,

@@ -56,6 +56,14 @@ UPDATE ducklake_catalog_head
    SET end_snapshot = $snapshot, snapshot_id = $snapshot, snapshot_time = $time
  WHERE catalog_id IN ids($catalogs);
 
+-- name: reopen_head
+-- The catalog lives again.
+UPDATE ducklake_catalog_head SET end_snapshot = NULL, expires_at = $expires WHERE catalog_id = $catalog;
+
+-- name: cancel_reservations
+-- Whoever wrote for a catalog that was dropped has to begin anew.
+UPDATE ducklake_snapshot_reservation SET state = 'cancelled' WHERE catalog_id = $catalog AND state = 'open';
+
 -- name: end_catalogs
 -- Written so that no planner looks for them among all names that are live.
 UPDATE ducklake_catalog

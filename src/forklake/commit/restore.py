@@ -1,0 +1,211 @@
+"""Going back: tables, or a whole catalog, as they were at an earlier snapshot, as one more change.
+
+History stays. Files that have not changed since stay as they are; those that went or lost rows come back as
+they were, under other ids and with the same paths, and those that came are retired. No file is read or
+written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from forklake.commit.draft import Draft, Tagged
+from forklake.errors import SchemaNotFound, TableExists, TableNotFound
+from forklake.model.entities import Table
+from forklake.model.ids import DataFileId, SnapshotId, TableId
+from forklake.model.names import QualifiedName
+from forklake.scan.plan import Positions, ScanFile
+from forklake.store.states import FileState, file_states
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A data file that is not what it was: then, and now."""
+
+    then: FileState | None
+    """None if it was not there."""
+    now: FileState | None
+
+
+ChangedFiles = Mapping[TableId, list[ChangedFile]]
+
+
+def restore_table(draft: Draft, then: Draft, table: TableId, as_name: QualifiedName | None = None) -> None:
+    """Make a table what it was, with its rows, or bring one back that was dropped since."""
+    for side in (draft, then):
+        side.state.prepare([table])
+    past = then.state.table(table)
+    if past is None:
+        raise TableNotFound(
+            f"table {table} was not there at snapshot {then.head.snapshot_id}, so it cannot be restored"
+        )
+    wanted = _placed(draft, then, past, as_name)
+    changed = changed_files(draft, then.head.snapshot_id, draft.head.snapshot_id, [table])
+    restore_as(draft, then, wanted, changed.get(table, ()), contents_of(draft, changed))
+
+
+def restore_all(draft: Draft, then: Draft) -> None:
+    """Make everything what it was: what was dropped since is back, and what was created since is gone."""
+    catalog, start, end = draft.head.catalog_id, then.head.snapshot_id, draft.head.snapshot_id
+    found = draft.state.database.rows("objects_changed", catalog=catalog, start=start, end=end)
+    touched = {number for _, number in found} | draft.staged_objects()
+    tables = [table.id for table in then.tables()]
+    changed = changed_files(draft, start, end, tables)
+    staged = {table.id for table, _ in draft.staged_rows()}
+    numbers = touched | staged | changed.keys()
+    for side in (draft, then):
+        side.state.prepare(sorted(number for number in numbers if number >= 0))
+    now_there, then_there = others_of(draft), others_of(then)
+    stored = others_of(Draft(draft.state, draft.head))
+    present = {table.id for table in draft.tables()}
+    for number in sorted(touched & (now_there.keys() | then_there.keys())):
+        past = then_there.get(number)
+        if past is not None:
+            draft.bring_back(stored.get(number), past)
+            _restore_tags(draft, then, past)
+        else:
+            draft.adopt(now_there[number], None)
+    contents = contents_of(draft, changed)
+    for number in sorted(numbers):
+        table = then.state.table(TableId(number)) if number >= 0 else None
+        if table is not None:
+            restore_as(draft, then, table, changed.get(table.id, ()), contents)
+        elif number in present:
+            draft.adopt(draft.table(TableId(number)), None)
+    draft.is_restored = True
+
+
+def changed_files(
+    draft: Draft, start: SnapshotId, end: SnapshotId, tables: Collection[int]
+) -> dict[TableId, list[ChangedFile]]:
+    """The files of tables that differ between two snapshots, in a fixed number of queries."""
+    if not tables:
+        return {}
+    database, catalog = draft.state.database, draft.head.catalog_id
+    listed = json.dumps(sorted(tables))
+    rows = database.rows("files_changed_in_tables", catalog=catalog, tables=listed, start=start, end=end)
+    numbers = [row[0] for row in rows]
+    then, now = (file_states(database, catalog, at, numbers) for at in (start, end))
+    found: dict[TableId, list[ChangedFile]] = {}
+    for number in sorted(numbers):
+        entry = ChangedFile(live(then.get(number)), live(now.get(number)))
+        if not is_same(entry.then, entry.now):
+            state = entry.then or entry.now
+            found.setdefault(state.table, []).append(entry) if state is not None else None
+    return found
+
+
+def live(state: FileState | None) -> FileState | None:
+    """A file, if it was there."""
+    return state if state is not None and state.is_live else None
+
+
+def is_same(one: FileState | None, other: FileState | None) -> bool:
+    """Whether a file has the same rows in both states."""
+    return (one and one.deletes) == (other and other.deletes)
+
+
+def contents_of(draft: Draft, changed: ChangedFiles) -> Mapping[DataFileId, str]:
+    """The inlined rows that come back."""
+    files = [entry.then.file for entries in changed.values() for entry in entries if entry.then is not None]
+    listed = json.dumps([file.id for file in files if file.inlined])
+    if listed == "[]":
+        return {}
+    database, catalog = draft.state.database, draft.head.catalog_id
+    return dict(database.rows("inlined_content", catalog=catalog, files=listed))
+
+
+def stage_files(
+    draft: Draft, table: Table, changed: Iterable[ChangedFile], contents: Mapping[DataFileId, str]
+) -> None:
+    """Retire files as they are, and let them count again as they were."""
+    staged = draft.staged(table)
+    for entry in changed:
+        if entry.now is not None:
+            staged.retire(ScanFile(entry.now.file, _positions(entry.now)))
+        if entry.then is not None:
+            file = entry.then.file
+            staged.bring_back(file, _positions(entry.then), contents[file.id] if file.inlined else None)
+
+
+def _positions(state: FileState) -> Positions | None:
+    return pa.array(sorted(state.positions), pa.int64()) if state.positions else None
+
+
+def restore_as(
+    draft: Draft,
+    then: Draft,
+    table: Table,
+    changed: Iterable[ChangedFile],
+    contents: Mapping[DataFileId, str],
+    detail: str | None = None,
+) -> None:
+    """Stage a table with its columns, tags, layout and rows; what the draft did to it before is forgotten."""
+    before = draft.state.table(table.id)
+    draft.forget_rows(table.id)
+    draft.bring_back(before, table)
+    _restore_tags(draft, then, table)
+    draft.restore_layout(table, then.partitioning(table), then.sort_order(table))
+    draft.staged(table).was_dropped = before is None
+    stage_files(draft, table, changed, contents)
+    draft.restored[table.id] = detail
+
+
+def others_of(draft: Draft) -> dict[int, Tagged]:
+    """Schemas, views and macros by their ids."""
+    return {item.id: item for item in (*draft.schemas(), *draft.views(), *draft.macros())}
+
+
+def _restore_tags(draft: Draft, then: Draft, item: Tagged) -> None:
+    was, now = then.tags(item.id), draft.tags(item.id)
+    for key in was.keys() | now.keys():
+        if was.get(key) != now.get(key):
+            draft.set_tag(item, None, key, was.get(key))
+    if not isinstance(item, Table):
+        return
+    past, present = then.column_tags(item.id), draft.column_tags(item.id)
+    for column in past.keys() | present.keys():
+        old, new = past.get(column, {}), present.get(column, {})
+        for key in old.keys() | new.keys():
+            if old.get(key) != new.get(key):
+                draft.set_tag(item, column, key, old.get(key))
+
+
+def _placed(draft: Draft, then: Draft, past: Table, as_name: QualifiedName | None) -> Table:
+    """The table under the name that it had, or another; that must be free."""
+    name = as_name or then.name_of(past)
+    schemas = {schema.id: schema for schema in draft.schemas()}
+    schema = schemas.get(past.schema_id) if as_name is None else None
+    if schema is None:
+        # The schema may have been made anew since.
+        schema = next((found for found in schemas.values() if found.name == name.schema), None)
+    if schema is None:
+        raise SchemaNotFound(
+            f'table "{name}" was in schema "{name.schema}", which is gone: '
+            "create that, restore the table under another name, or restore the whole catalog"
+        )
+    target = QualifiedName(schema.name, name.name)
+    holder = draft.find_table(target) or draft.find_view(target)
+    if holder is not None and holder.id != past.id:
+        raise TableExists(
+            f'"{target}" is another table or view now: rename that, or restore the table under another name'
+        )
+    return replace(past, schema_id=schema.id, name=name.name)
+
+
+def dropped_table(draft: Draft, name: QualifiedName) -> tuple[TableId, SnapshotId]:
+    """The table of a name that was dropped last, and the last snapshot that shows it."""
+    found = draft.state.database.rows(
+        "dropped_table",
+        catalog=draft.head.catalog_id,
+        schema=name.schema,
+        name=name.name,
+        at=draft.head.snapshot_id,
+    )
+    if not found:
+        raise TableNotFound(f'no table "{name}" was dropped in this catalog')
+    return TableId(found[0][0]), SnapshotId(found[0][1] - 1)
