@@ -11,7 +11,7 @@ from forklake.commit.draft import Draft
 from forklake.commit.once import Once, check_work
 from forklake.commit.output import settle_rows
 from forklake.commit.publish import Claim, Published, publish
-from forklake.commit.restore import restore_all
+from forklake.commit.restore import restore_objects
 from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.distributing import Coordinator, DistributedVerbs
 from forklake.errors import CommittedBefore, ForklakeError, InvalidArgument, StoreBusy, StoreError
@@ -29,7 +29,7 @@ from forklake.model.snapshots import Author, CommitInfo, Head, Snapshot
 from forklake.scope import Ids, seen_at
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
-from forklake.store.read import Moment, catalog_named, check_moment, dropped, head_at, head_of, snapshots
+from forklake.store.read import Moment, catalog_named, dropped, head_at, head_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
@@ -235,42 +235,14 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def _said(self, info: CommitInfo | None = None) -> Author:
         return author_of(**(self._info if info is None else self._info | info))
 
+    def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
+        """Make some objects what they were at an earlier snapshot; those that were not there are dropped."""
+        self.apply(lambda draft: restore_objects(draft, self.at(since).read(), objects))
+
     def read(self) -> Draft:
         """The catalog as it is now, or as it was."""
         head = self._head()
         return Draft(self._states.get(head), head)
-
-    def restore(
-        self,
-        at: Moment,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Make everything what it was at a snapshot or a time, as one more commit; history stays.
-
-        What was dropped since is back, and what was created since is gone. No file is written: files of the
-        past count again. Rows have the ids that they had.
-        """
-        check_moment(at)
-        said = author_of(author, message, extra)
-        self.apply(lambda draft: restore_all(draft, self.at(at).read()), author=said)
-
-    def undo(
-        self,
-        snapshot: int,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Take back what one earlier commit did, as one more commit; history stays.
-
-        What it added is gone, what it deleted is back, what it changed is what it was. If something that came
-        later is in the way, `CommitConflict` says what. A merge is undone as a whole.
-        """
-        self.apply(self._undoing(snapshot), author=author_of(author, message, extra))
 
     def apply(
         self,
@@ -278,7 +250,6 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         *,
         written: list[str] | None = None,
         present: bool = False,
-        author: Author | None = None,
     ) -> tuple[T, Ids]:
         """Change the catalog and commit, as often as others get in between.
 
@@ -289,7 +260,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """
         drafts: list[Draft] = []
         try:
-            return self._apply(change, drafts, present, author or self._said())
+            return self._apply(change, drafts, present, self._said())
         except BaseException:
             if not any(draft.may_stand for draft in drafts):
                 self._workbench.discard(written or ())

@@ -31,6 +31,7 @@ from forklake.filerows import FileRows, Paths, read_files
 from forklake.fork.create import ForkOptions, Mode, check_ttl, fork_catalogs
 from forklake.fork.merge import MergeOptions, MergeResult
 from forklake.fork.paths import own_data_path
+from forklake.fork.replay import Replay, ReplayResult
 from forklake.fork.row_changes import Prefer
 from forklake.handle import Handle
 from forklake.model.entities import CatalogInfo
@@ -177,6 +178,26 @@ class Lake(Handle):
         merging = merging_of(self._database, self._states, self._workbench)
         return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run))
 
+    def replay(
+        self,
+        fork: str | Catalog,
+        onto: str | Catalog,
+        *,
+        dry_run: bool = False,
+        **info: Unpack[CommitInfo],
+    ) -> ReplayResult:
+        """Put what a fork did on top of another catalog as that is now, such as its parent, where it can be.
+
+        The fork gets all that the other one did since, and keeps its own changes: appends, deletes and
+        updates row by row, and definitions. Rows and definitions that both changed are as the other one has
+        them; what the fork did there is listed as refused, and stays in its history. Nothing changes in the
+        other one: afterwards, the fork can be merged into it. `dry_run` writes nothing.
+        """
+        name, target = self._name(fork), self._name(onto)
+        merging = merging_of(self._database, self._states, self._workbench)
+        handle = self.catalog(name).with_commit_info(**info)
+        return Replay(merging, handle.take_back).run(name, target, author_of(**info), dry_run=dry_run)
+
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
         """Let a catalog expire after some time from now, or not at all.
 
@@ -257,19 +278,16 @@ class Lake(Handle):
         *,
         as_name: str | None = None,
         ttl: timedelta | None = None,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Bring back the catalog of a name that was dropped last: the same one, with its history.
 
         If another catalog has the name now, `as_name` gives it a new one. It does not expire any more, or
         after `ttl` from now. Transactions and distributed snapshots that were open when it was dropped fail.
         """
-        said = author_of(author, message, extra)
         check_ttl(ttl)
-        expires = None if ttl is None else utc_now() + ttl
-        return self.catalog(undrop_catalog(self._database, name, as_name, expires, author=said))
+        expires = None if ttl is None else self._database.now() + ttl
+        return self.catalog(undrop_catalog(self._database, name, as_name, expires, author=author_of(**info)))
 
     def drop_catalogs(
         self,

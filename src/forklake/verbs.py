@@ -43,7 +43,7 @@ from forklake.model.snapshots import CommitInfo
 from forklake.model.sorting import partition_fields, sort_keys
 from forklake.rows import FirstRows
 from forklake.scope import Ids, Scope
-from forklake.store.read import Moment, check_moment
+from forklake.store.read import Moment, moment_of
 from forklake.table import Table
 from forklake.undoing import undo_commit
 from forklake.workbench import Workbench
@@ -304,23 +304,25 @@ class CatalogVerbs(Handle):
 
     # ---- Going back ---
 
-    def restore(self, at: Moment) -> None:
+    def restore(self, at: Moment, **info: Unpack[CommitInfo]) -> None:
         """Make everything what it was at a snapshot or a time, as one more commit; history stays.
 
         What was dropped since is back, and what was created since is gone. No file is written: files of the
         past count again. Rows have the ids that they had.
         """
-        check_moment(at)
-        self.apply(lambda draft: restore_all(draft, self.at(at).read()))
+        moment_of(at)
+        self.with_commit_info(**info).apply(lambda draft: restore_all(draft, self.at(at).read()))
 
-    def restore_table(self, name: Name, at: Moment, *, as_name: Name | None = None) -> Table:
+    def restore_table(
+        self, name: Name, at: Moment, *, as_name: Name | None = None, **info: Unpack[CommitInfo]
+    ) -> Table:
         """Make a table what it was at a snapshot or a time, when it had this name; it may be gone now.
 
         One that was dropped is back, under the name that it had or as `as_name`.
         """
         target = QualifiedName.parse(name)
         other = None if as_name is None else QualifiedName.parse(as_name)
-        check_moment(at)
+        moment_of(at)
 
         def change(draft: Draft) -> TableId:
             then = self.at(at).read()
@@ -328,9 +330,9 @@ class CatalogVerbs(Handle):
             restore_table(draft, then, table, other)
             return table
 
-        return Table(self, self.apply(change)[0])
+        return Table(self, self.with_commit_info(**info).apply(change)[0])
 
-    def undrop_table(self, name: Name, *, as_name: Name | None = None) -> Table:
+    def undrop_table(self, name: Name, *, as_name: Name | None = None, **info: Unpack[CommitInfo]) -> Table:
         """Bring back the table of a name that was dropped last, as it was then."""
         target = QualifiedName.parse(name)
         other = None if as_name is None else QualifiedName.parse(as_name)
@@ -340,15 +342,15 @@ class CatalogVerbs(Handle):
             restore_table(draft, self.at(last).read(), table, other)
             return table
 
-        return Table(self, self.apply(change)[0])
+        return Table(self, self.with_commit_info(**info).apply(change)[0])
 
-    def undo(self, snapshot: int) -> None:
+    def undo(self, snapshot: int, **info: Unpack[CommitInfo]) -> None:
         """Take back what one earlier commit did, as one more commit; history stays.
 
         What it added is gone, what it deleted is back, what it changed is what it was. If something that came
         later is in the way, `CommitConflict` says what. A merge is undone as a whole.
         """
-        self.apply(self._undoing(snapshot))
+        self.with_commit_info(**info).apply(self._undoing(snapshot))
 
     def _undoing(self, snapshot: int) -> Callable[[Draft], None]:
         def at(moment: int) -> Draft:

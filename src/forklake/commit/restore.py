@@ -53,16 +53,27 @@ def restore_all(draft: Draft, then: Draft) -> None:
     catalog, start, end = draft.head.catalog_id, then.head.snapshot_id, draft.head.snapshot_id
     found = draft.state.database.rows("objects_changed", catalog=catalog, start=start, end=end)
     touched = {number for _, number in found} | draft.staged_objects()
-    tables = [table.id for table in then.tables()]
-    changed = changed_files(draft, start, end, tables)
-    staged = {table.id for table, _ in draft.staged_rows()}
-    numbers = touched | staged | changed.keys()
+    touched |= {table.id for table, _ in draft.staged_rows()}
+    changed = changed_files(draft, start, end, [table.id for table in then.tables()])
+    _restore(draft, then, touched | changed.keys(), changed)
+    draft.is_restored = True
+
+
+def restore_objects(draft: Draft, then: Draft, objects: Iterable[int]) -> None:
+    """Make some schemas, tables, views and macros what they were, or drop those that were not there."""
+    wanted = set(objects)
+    there = [table.id for table in then.tables() if table.id in wanted]
+    changed = changed_files(draft, then.head.snapshot_id, draft.head.snapshot_id, there)
+    _restore(draft, then, wanted, changed)
+
+
+def _restore(draft: Draft, then: Draft, numbers: set[int], changed: ChangedFiles) -> None:
     for side in (draft, then):
         side.state.prepare(sorted(number for number in numbers if number >= 0))
     now_there, then_there = others_of(draft), others_of(then)
     stored = others_of(Draft(draft.state, draft.head))
     present = {table.id for table in draft.tables()}
-    for number in sorted(touched & (now_there.keys() | then_there.keys())):
+    for number in sorted(numbers & (now_there.keys() | then_there.keys())):
         past = then_there.get(number)
         if past is not None:
             draft.bring_back(stored.get(number), past)
@@ -76,7 +87,6 @@ def restore_all(draft: Draft, then: Draft) -> None:
             restore_as(draft, then, table, changed.get(table.id, ()), contents)
         elif number in present:
             draft.adopt(draft.table(TableId(number)), None)
-    draft.is_restored = True
 
 
 def changed_files(

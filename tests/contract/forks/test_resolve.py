@@ -236,3 +236,68 @@ def test_rows_that_one_side_moved_and_the_other_changed_are_found_by_their_ids(
         catalog.compact()
         assert values(catalog) == expected
     assert lake.merge("p", into="other order").tables == ()
+
+
+def test_a_fork_is_replayed_on_its_parent_and_what_collides_is_listed(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    fork.table("t").update({"v": "1"}, "id < 10")
+    fork.table("t").append(fresh(3, 1000))
+    fork.table("u").add_column("mine", "INT")
+    fork.table("u").append(fresh(2, 2000))
+    fork.create_view("w", "SELECT 1")
+    parent.table("t").update({"v": "2"}, "id >= 8 AND id < 12")
+    parent.table("t").delete("id = 20")
+    parent.table("u").add_column("yours", "INT", default=7)
+    before = (fork.snapshot, parent.snapshot)
+    dry = lake.replay("f", onto="p", dry_run=True)
+    assert (fork.snapshot, parent.snapshot) == before
+    done = lake.replay("f", onto="p", author="ada")
+    assert {conflict.theirs.name for conflict in done.refused} == {"t", "u"}
+    assert set(dry.refused) <= set(done.refused)
+    (rows,) = [conflict for conflict in done.refused if conflict.row_count]
+    assert {(row.base or {})["id"] for row in rows.rows()} == {8, 9}
+    assert parent.snapshot == before[1]
+    assert fork.snapshots()[-1].author == "ada"
+    expected = base(**{f"_{at}": 1 for at in range(8)}, **{f"_{at}": 2 for at in range(8, 12)})
+    expected |= {1000: 0, 1001: 0, 1002: 0}
+    del expected[20]
+    assert values(fork) == expected
+    assert [column.name for column in fork.table("u").columns] == ["id", "v", "s", "yours"]
+    assert fork.table("u").scan("yours = 7").count() == ROWS
+    assert fork.at(before[0]).table("u").count() == ROWS + 2
+    lake.merge("f", into="p")
+    assert values(parent) == expected
+    assert [view.name for view in parent.views()] == ["w"]
+    assert lake.replay("f", onto="p").refused == ()
+
+
+def test_what_was_restored_on_one_side_stands_in_nobodys_way(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    one, other = lake.fork_many("p", ["one", "other"])
+    start = one.snapshot
+    for fork, value in ((one, 1), (other, 2)):
+        fork.table("t").update({"v": str(value)}, f"id < {LARGE}")
+        fork.table("u").add_column(f"c{value}", "INT")
+    lake.merge("other", into="p")
+    with pytest.raises(MergeConflict):
+        lake.merge("one", into="p")
+    one.table("t").restore(start)
+    one.table("u").restore(start)
+    one.table("t").append(fresh(1, 5000))
+    lake.merge("one", into="p")
+    assert values(parent) == base(**{f"_{at}": 2 for at in range(LARGE)}) | {5000: 0}
+    assert [column.name for column in parent.table("u").columns][-1] == "c2"
+    # The other way round: the target has taken back what it did.
+    two = lake.fork("p", "two")
+    seen = parent.snapshot
+    two.table("t").delete("id < 50")
+    parent.table("t").update({"v": "9"}, "id < 60")
+    with pytest.raises(MergeConflict):
+        lake.merge("two", into="p")
+    parent.restore(seen)
+    lake.merge("two", into="p")
+    assert parent.table("t").count() == ROWS + 1 - 50
+    assert parent.table("t").scan("v = 9").count() == 0
