@@ -29,7 +29,7 @@ from forklake.model.snapshots import Author, CommitInfo, Head, Snapshot
 from forklake.scope import Ids, seen_at
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
-from forklake.store.read import Moment, catalog_named, check_moment, dropped, head_at, head_of, snapshots
+from forklake.store.read import Moment, catalog_named, dropped, head_at, head_of, moment_of, snapshots
 from forklake.table import Table
 from forklake.transaction import Transaction, author_of
 from forklake.verbs import CatalogVerbs, Name
@@ -243,34 +243,28 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def restore(
         self,
         at: Moment,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Make everything what it was at a snapshot or a time, as one more commit; history stays.
 
         What was dropped since is back, and what was created since is gone. No file is written: files of the
         past count again. Rows have the ids that they had.
         """
-        check_moment(at)
-        said = author_of(author, message, extra)
+        moment_of(at)
+        said = self._said(info)
         self.apply(lambda draft: restore_all(draft, self.at(at).read()), author=said)
 
     def undo(
         self,
         snapshot: int,
-        *,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> None:
         """Take back what one earlier commit did, as one more commit; history stays.
 
         What it added is gone, what it deleted is back, what it changed is what it was. If something that came
         later is in the way, `CommitConflict` says what. A merge is undone as a whole.
         """
-        self.apply(self._undoing(snapshot), author=author_of(author, message, extra))
+        self.apply(self._undoing(snapshot), author=self._said(info))
 
     def apply(
         self,

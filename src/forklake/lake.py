@@ -257,16 +257,14 @@ class Lake(Handle):
         *,
         as_name: str | None = None,
         ttl: timedelta | None = None,
-        author: str | None = None,
-        message: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Bring back the catalog of a name that was dropped last: the same one, with its history.
 
         If another catalog has the name now, `as_name` gives it a new one. It does not expire any more, or
         after `ttl` from now. Transactions and distributed snapshots that were open when it was dropped fail.
         """
-        said = author_of(author, message, extra)
+        said = author_of(**info)
         check_ttl(ttl)
         expires = None if ttl is None else utc_now() + ttl
         return self.catalog(undrop_catalog(self._database, name, as_name, expires, author=said))

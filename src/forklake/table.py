@@ -30,7 +30,7 @@ from forklake.model.sorting import check_list, partition_fields, show_sort_key, 
 from forklake.rows import RowVerbs
 from forklake.scan.plan import plan_scan
 from forklake.scope import Scope
-from forklake.store.read import Moment, check_moment
+from forklake.store.read import Moment, moment_of
 
 
 def partitioning_of(draft: Draft, table: Definition) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ class Table(RowVerbs):
 
         That is its rows with their ids, columns, name, tags, partitioning and sort order. No file is written.
         """
-        check_moment(at)
+        moment_of(at)
         self._scope.apply(lambda draft: restore_table(draft, self._scope.at(at).read(), self._id))
 
     # ---- How rows are written ---

@@ -43,7 +43,7 @@ from forklake.model.snapshots import CommitInfo
 from forklake.model.sorting import partition_fields, sort_keys
 from forklake.rows import FirstRows
 from forklake.scope import Ids, Scope
-from forklake.store.read import Moment, check_moment
+from forklake.store.read import Moment, moment_of
 from forklake.table import Table
 from forklake.undoing import undo_commit
 from forklake.workbench import Workbench
@@ -310,7 +310,7 @@ class CatalogVerbs(Handle):
         What was dropped since is back, and what was created since is gone. No file is written: files of the
         past count again. Rows have the ids that they had.
         """
-        check_moment(at)
+        moment_of(at)
         self.apply(lambda draft: restore_all(draft, self.at(at).read()))
 
     def restore_table(self, name: Name, at: Moment, *, as_name: Name | None = None) -> Table:
@@ -320,7 +320,7 @@ class CatalogVerbs(Handle):
         """
         target = QualifiedName.parse(name)
         other = None if as_name is None else QualifiedName.parse(as_name)
-        check_moment(at)
+        moment_of(at)
 
         def change(draft: Draft) -> TableId:
             then = self.at(at).read()
