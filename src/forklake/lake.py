@@ -266,7 +266,7 @@ class Lake(Handle):
         """
         said = author_of(**info)
         check_ttl(ttl)
-        expires = None if ttl is None else utc_now() + ttl
+        expires = None if ttl is None else self._database.now() + ttl
         return self.catalog(undrop_catalog(self._database, name, as_name, expires, author=said))
 
     def drop_catalogs(
