@@ -176,7 +176,8 @@ class RowDraft:
         owners: dict[tuple[ColumnId | None, str], set[ColumnId]] = {}
         for entry in history:
             if entry.begin is not None:
-                begins[entry.column_id] = min(entry.begin, begins.get(entry.column_id, entry.begin))
+                # One that was gone in between has the values of its last beginning.
+                begins[entry.column_id] = max(entry.begin, begins.get(entry.column_id, entry.begin))
             names.setdefault(entry.column_id, set()).add(entry.name)
             owners.setdefault((entry.parent, entry.name.lower()), set()).add(entry.column_id)
 

@@ -23,6 +23,7 @@ from forklake.errors import (
     StoreError,
     TableNotFound,
 )
+from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.net import Net, kind_of, net_changes, same
 from forklake.fork.row_changes import DML, TAKES_ROWS, Prefer, RowChanges, RowComparison
@@ -222,7 +223,7 @@ class Merging:
         told: set[int] = set()
         for conflict in conflicts(theirs, alone, MERGE_RULES):
             is_free = conflict.rule == TAKEN and builder.is_free(conflict.ours)
-            if not is_free and not undone.holds(conflict.theirs):
+            if not is_free and not undone.holds(conflict):
                 told.add(conflict.ours.object_id)
                 yield conflict
         for gone in builder.gone:
@@ -256,6 +257,7 @@ class _Undone:
 
     def __init__(self, database: Database, compared: Compared) -> None:
         self._database = database
+        self._ours = compared.ours
         self._now = compared.theirs
         self._since = compared.relation.theirs_since
 
@@ -264,17 +266,23 @@ class _Undone:
         """The target as the source has seen it last."""
         return Side.at(self._database, self._now.head, self._since)
 
-    def holds(self, change: Change) -> bool:
-        """Whether the definition, the layout and the tags that a change was about are as they were before."""
-        kind, number = kind_of(change), change.object_id
-        if kind is None or change.verb in DML:
+    def holds(self, conflict: Conflict) -> bool:
+        """Whether what a change was about is as it was before, and no file remembers it."""
+        kind, number = kind_of(conflict.theirs), conflict.theirs.object_id
+        if kind is None or conflict.theirs.verb in DML:
             return False
         now, before = self._now.find(kind, number), self._before.find(kind, number)
         if now is None or not same(now, before):
             return False
         if self._now.tags(kind, number) != self._before.tags(kind, number):
             return False
-        return kind != "table" or self._now.layout(number) == self._before.layout(number)
+        if kind != "table":
+            return True
+        if self._now.layout(number) != self._before.layout(number):
+            return False
+        coming = self._ours.table(conflict.ours.object_id)
+        used = [] if coming is None else [column.id for column in coming.walk()]
+        return not dropped_columns_in_files(self._database, self._now, TableId(number), used)
 
 
 def _depends_on_rows(change: Change) -> bool:

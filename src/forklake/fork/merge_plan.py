@@ -14,6 +14,7 @@ from forklake.commit.settle import AdoptedFiles, TableWrites
 from forklake.data.storage import Storage
 from forklake.data.summary import summary_of_default
 from forklake.engine.compare import Outcome
+from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.net import Net, kind_of, same
 from forklake.fork.row_changes import RowChanges
 from forklake.fork.side import Kind, Object, Side
@@ -122,9 +123,17 @@ class MergeBuilder:
                 )
         for number in sorted(self._net.reshaped):
             table = self.ours.table(number)
-            if table is not None and number not in said and ("table", number) in self._undone:
+            is_undone = number not in said and ("table", number) in self._undone
+            if table is not None and is_undone and self._brings_dropped_columns(table):
                 yield Change(Verb.ALTER_TABLE, number, table.schema_id, name=table.name)
         yield Change(Verb.MERGE_CATALOG, self.ours.head.catalog_id)
+
+    def _brings_dropped_columns(self, table: Table) -> bool:
+        """Whether files come with columns that the source has dropped, under ids that the target uses."""
+        theirs = self._theirs.table(table.id)
+        used = [] if theirs is None else [column.id for column in theirs.walk()]
+        files = [a.state.file for changes in self._rows if changes.table == table.id for a in changes.added]
+        return dropped_columns_in_files(self._database, self.ours, table.id, used, files)
 
     def _adopt_tags(self) -> None:
         for tag in self._net.tags:

@@ -395,7 +395,7 @@ class CatalogState:
         """Every name that a column or nested field ever had, with the snapshot that gave it."""
         if table not in self._histories:
             found = self._database.rows("column_names", catalog=self.head.catalog_id, table=table)
-            self._histories[table] = [ColumnName(*row) for row in found]
+            self._histories[table] = _column_names(found)
         return self._histories[table]
 
     def partitionings(self, table: TableId) -> dict[int, Partitioning]:
@@ -492,6 +492,22 @@ class CatalogState:
         return self._database.rows(
             statement, catalog=self.head.catalog_id, at=self.head.snapshot_id, **params
         )
+
+
+def _column_names(rows: Iterable[Row]) -> list[ColumnName]:
+    """Names of columns from their versions, in order; a column that was gone in between begins anew."""
+    names: dict[ColumnName, None] = {}
+    ends: dict[ColumnId, tuple[SnapshotId, SnapshotId | None]] = {}
+    for column, parent, name, begin, end in rows:
+        if begin == end:
+            names[ColumnName(column, parent, name, None)] = None
+            continue
+        start, last = ends.get(column, (begin, begin))
+        if last is not None and last < begin:
+            start = begin
+        ends[column] = (start, end)
+        names[ColumnName(column, parent, name, start)] = None
+    return list(names)
 
 
 def _origin(source: int, begin: int) -> Origin:

@@ -206,6 +206,23 @@ def test_definitions_that_were_taken_back_stand_in_nobodys_way(
     assert parent.table("t").count() == ROWS + 5
 
 
+def test_ids_of_columns_that_files_remember_are_no_other_columns(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    fork.table("t").add_column("ours", "INT", default=7)
+    parent.table("t").add_column("theirs", "INT")
+    parent.table("t").append(pa.table({"id": range(1000, 1200), "theirs": [5] * 200}))
+    parent.table("t").drop_column("theirs")
+    with pytest.raises(MergeConflict, match="both change its definition"):
+        lake.merge("f", into="p")
+    parent.table("t").delete("id >= 1000")
+    parent.table("t").append(fresh(200, 2000))
+    lake.merge("f", into="p")
+    assert parent.table("t").scan("ours = 7").count() == ROWS + 200
+    assert parent.table("t").scan("ours = 5 OR ours IS NULL").count() == 0
+
+
 def test_rows_that_one_side_moved_and_the_other_changed_are_found_by_their_ids(
     lake: forklake.Lake, parent: forklake.Catalog
 ) -> None:

@@ -268,14 +268,12 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
    AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot);
 
 -- name: column_names
--- When each column of a table, nested fields too, first appeared, and under which names.
--- A row that begins and ends at once was never to be seen here: it only tells a name that files of a fork may know.
-SELECT column_id, parent_column, column_name,
-       min(CASE WHEN end_snapshot = begin_snapshot THEN NULL ELSE begin_snapshot END)
+-- The versions of each column of a table, nested fields too. One that begins and ends at once was never to be seen here:
+-- it only tells a name that files of a fork may know.
+SELECT column_id, parent_column, column_name, begin_snapshot, end_snapshot
   FROM visible_column
  WHERE catalog_id = $catalog AND table_id = $table
- GROUP BY column_id, parent_column, column_name
- ORDER BY column_id, min(begin_snapshot);
+ ORDER BY column_id, begin_snapshot, end_snapshot;
 
 -- name: mappings
 SELECT m.mapping_id, m.type, n.source_name, n.target_field_id, n.is_partition
