@@ -196,3 +196,33 @@ def test_what_has_expired_is_marked_and_dropped(url: str) -> None:
     assert [(each["name"], each["tables"], each["dropped"]) for each in gone] == [("due1", 1, True)]
     assert [catalog["name"] for catalog in data("--lake", url, "catalogs")] == ["a1", "due2", "shop"]
     assert done("--lake", url, "drop", "--expired") == "(none)\n"
+
+
+# ---- Ways to resolve ---
+
+
+def test_a_merge_prefers_a_side_and_takes_single_tables(url: str) -> None:
+    collide(url)
+    told = json.loads(run("--json", "--lake", url, "merge", "a1", "--into", "shop", "--dry-run").stdout)
+    by_name = {conflict["ours"]["name"]: conflict for conflict in told["conflicts"]}
+    assert by_name["v"]["rows"] == []
+    assert len(by_name["orders"]["rows"]) == by_name["orders"]["row_count"] == 1
+    assert set(by_name["orders"]["rows"][0]) == {"row_id", "base", "ours", "theirs"}
+    result = data("--lake", url, "merge", "a1", "--into", "shop", "--table", "orders", "--prefer", "source")
+    assert result["merged"] is True
+    rest = json.loads(run("--json", "--lake", url, "merge", "a1", "--into", "shop").stdout)
+    assert [conflict["ours"]["name"] for conflict in rest["conflicts"]] == ["v"]
+
+
+def test_a_fork_is_replayed_and_what_is_lost_by_that_is_listed(url: str) -> None:
+    collide(url)
+    shown = run("--lake", url, "replay", "a1", "--onto", "shop", "--dry-run")
+    assert shown.exit_code == 0
+    assert {line["name"].split(".")[-1] for line in as_table(shown.stdout.split("\n\n")[1])} == {
+        "orders",
+        "v",
+    }
+    told = data("--lake", url, "replay", "a1", "--onto", "shop")
+    assert {conflict["theirs"]["name"] for conflict in told["refused"]} == {"orders", "v"}
+    assert told["snapshot"] is not None
+    assert data("--lake", url, "merge", "a1", "--into", "shop")["conflicts"] == []

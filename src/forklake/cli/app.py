@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import forklake
-from forklake.cli import commands, forking, going_back, maintaining, managing
+from forklake.cli import commands, forking, going_back, maintaining, managing, merging
 from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
 from forklake.cli.render import Output, literal
@@ -120,7 +120,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     commands.catalogs,
     forking.fork,
     forking.diff,
-    forking.merge,
+    merging.merge,
+    merging.replay,
     managing.rename,
     managing.ttl,
     managing.materialize,

@@ -13,9 +13,10 @@ from forklake.cli.app import app
 from forklake.cli.commands import CatalogListed, LakeThere
 from forklake.cli.demo import StoryTold
 from forklake.cli.describe import TableDescription
-from forklake.cli.forking import DiffShown, ForkMade, Merged
+from forklake.cli.forking import DiffShown, ForkMade
 from forklake.cli.history import SnapshotListed
 from forklake.cli.managing import CatalogDropped, CatalogNow, TimeToLive
+from forklake.cli.merging import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.compacting import CompactedTable
 from forklake.model.entities import TableInfo
@@ -51,6 +52,7 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "fork": ("an object", ForkMade),
     "diff": ("an object", DiffShown),
     "merge": ("an object", Merged),
+    "replay": ("an object", Replayed),
     "rename": ("an object", CatalogNow),
     "ttl": ("an object", TimeToLive),
     "materialize": ("an object", CatalogNow),

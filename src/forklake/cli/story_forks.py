@@ -14,6 +14,7 @@ from forklake.lake import Lake
 
 AGENTS = 1000
 BUSY = 8
+CORRECTORS = 20
 CLEANER, APPRAISER = "agent_0001", "agent_0002"
 
 
@@ -87,14 +88,52 @@ def merge_one(lake: Lake) -> Iterator[str]:
         f"{CLEANER} was merged into {BIKES} in {took * 1000:.0f} ms, as snapshot {result.snapshot}: "
         f"{removed} trips are gone there too",
     )
+
+
+def merge_many(lake: Lake) -> Iterator[str]:
+    """Agents that change different rows of the same files are all merged."""
+    bikes = lake.catalog(BIKES)
+    names = [f"agent_{number:04}" for number in range(BUSY + 1, BUSY + 1 + CORRECTORS)]
+    changed = [
+        lake.catalog(name)
+        .table(TRIPS)
+        .update({"minutes": 1_000 + at}, f"trip % 97 = {at} AND trip % 100 > {BUSY}")
+        for at, name in enumerate(names)
+    ]
+    before = bikes.table(TRIPS).count()
+    start = time.perf_counter()
+    for name in names:
+        lake.merge(name, into=BIKES)
+    took = time.perf_counter() - start
+    found = bikes.table(TRIPS).scan(f"minutes >= 1000 AND minutes < {1_000 + CORRECTORS}").count()
+    yield checked(
+        found == sum(changed) and bikes.table(TRIPS).count() == before,
+        f"{CORRECTORS} agents corrected {sum(changed):,} trips of the same files, and all were merged, in "
+        f"{took * 1000 / CORRECTORS:.0f} ms each",
+    )
+
+
+def resolve_a_conflict(lake: Lake) -> Iterator[str]:
+    """Only a row that both changed collides: it is shown, and one side is preferred."""
+    bikes, agent = lake.catalog(BIKES), lake.catalog(APPRAISER)
+    where = f"trip % 97 = 0 AND trip % 100 > {BUSY}"
+    both = agent.table(TRIPS).update({"minutes": 5_000}, where)
+    before = bikes.snapshot
     try:
-        lake.merge(APPRAISER, into=BIKES)
+        lake.merge(APPRAISER, into=BIKES, tables=[TRIPS])
     except MergeConflict as refusal:
+        (conflict,) = refusal.conflicts
+        row = conflict.rows()[0]
         yield checked(
-            len(refusal.conflicts) > 0 and bikes.snapshot == result.snapshot,
-            f"{APPRAISER} took rows from the same files, and made notes too: "
-            f"{len(refusal.conflicts)} conflicts, nothing was changed",
+            conflict.row_count == both and bikes.snapshot == before,
+            f"{APPRAISER} changed {both} of these trips too, so it was refused: of one, it says "
+            f"{(row.ours or {})['minutes']} minutes, and {BIKES} {(row.theirs or {})['minutes']}",
         )
+    lake.merge(APPRAISER, into=BIKES, tables=[TRIPS], prefer="source")
+    yield checked(
+        bikes.table(TRIPS).scan("minutes = 5000").count() == both and bikes.snapshot != before,
+        f"with prefer=source it was merged: {both} trips are as the agent says, all others came together",
+    )
 
 
 def drop_the_rest(lake: Lake) -> Iterator[str]:
@@ -116,6 +155,8 @@ STEPS = (
     Step("A thousand agents get a fork each", fork_agents),
     Step("Agents work at the same time", agents_work),
     Step("What did an agent do?", look_at_one),
-    Step("One is merged, another collides", merge_one),
+    Step("One of them is merged", merge_one),
+    Step("Twenty agents correct trips of the same files", merge_many),
+    Step("Two agents change the same trips", resolve_a_conflict),
     Step("The rest are dropped", drop_the_rest),
 )

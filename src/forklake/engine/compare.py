@@ -8,7 +8,7 @@ or only moved: as it was (the base), as the source has it now (ours), and as the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal
 
@@ -35,7 +35,7 @@ class Outcome(IntEnum):
     """What becomes of a row that was looked at."""
 
     AGREED = 0
-    """Both have the same version, or neither has the row, or both decided a conflict alike.
+    """Both have the same version, or neither has the row by one deed, or both decided a conflict alike.
 
     Other equal values are no agreement: both may have added one.
     """
@@ -68,6 +68,8 @@ class Known:
     """Files that the target has or had."""
     theirs_changed: bool
     """Whether the target deleted any rows of the table in commits that the source has not seen."""
+    deleted_twice: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    """Rows that both sides deleted, each in a commit that the other has not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +122,10 @@ def examine(
     files: dict[int, DataFileId] = {}
     bases = _rows(engine, [side for side, _ in base], columns, "base", tables, files)
     wanted = {file: positions for _, found in base for file, positions in found.items()}
-    tables["examined_positions"] = _positions(wanted, files)
+    tables["examined_positions"] = _positions(wanted, known.deleted_twice, files)
     known_rows = (
-        f"WITH base AS MATERIALIZED (SELECT b.* FROM ({bases}) AS b "
-        "SEMI JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
+        f"WITH base AS MATERIALIZED (SELECT b.*, e.twice FROM ({bases}) AS b "
+        "JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
     )
     ids = engine.table(f"{known_rows} SELECT min(id) AS low, max(id) AS high FROM base", tables).to_pylist()[
         0
@@ -182,7 +184,7 @@ def _compared(columns: Columns, known: Known) -> str:
     ours, theirs, both = (_same(*pair, columns) for pair in (("o", "b"), ("t", "b"), ("o", "t")))
     took = "true" if known.theirs_changed else "false"
     return f"""
-SELECT b.id, any_value(b.place) AS base_place,
+SELECT b.id, any_value(b.place) AS base_place, bool_or(b.twice) AS twice,
        any_value(o.place) AS ours_place, any_value(o.position) AS ours_position,
        any_value(t.place) AS theirs_place, any_value(t.position) AS theirs_position,
        max(o.id) IS NULL OR NOT coalesce(bool_and({ours}), false) AS ours_changed,
@@ -196,7 +198,7 @@ SELECT b.id, any_value(b.place) AS base_place,
 # both gave up what the other one has.
 _OUTCOMES = """SELECT c.id AS row_id, b.file AS base_file, o.file AS ours_file, c.ours_position,
        t.file AS theirs_file, c.theirs_position,
-       CAST(CASE WHEN o.file IS NULL AND t.file IS NULL THEN 0
+       CAST(CASE WHEN o.file IS NULL AND t.file IS NULL THEN CASE WHEN c.twice THEN 3 ELSE 0 END
                  WHEN o.file = t.file AND c.ours_position = c.theirs_position THEN 0
                  WHEN o.seen AND t.seen THEN 3
                  WHEN t.seen THEN 1
@@ -233,15 +235,23 @@ def _rows(
     return " UNION ALL ".join(parts)
 
 
-def _positions(wanted: Mapping[DataFileId, Positions], files: Mapping[int, DataFileId]) -> pa.Table:
+def _positions(
+    wanted: Mapping[DataFileId, Positions],
+    twice: Mapping[DataFileId, Positions],
+    files: Mapping[int, DataFileId],
+) -> pa.Table:
     numbers = {file: place for place, file in files.items()}
-    parts = [(numbers[file], positions) for file, positions in wanted.items()]
-    return pa.table(
-        {
-            "place": pa.concat_arrays([pa.repeat(pa.scalar(at, pa.int64()), len(p)) for at, p in parts]),
-            "position": pa.concat_arrays([positions for _, positions in parts]),
-        }
-    )
+    parts = [
+        pa.table(
+            {
+                "place": pa.repeat(pa.scalar(numbers[file], pa.int64()), len(positions)),
+                "position": positions,
+                "twice": pc.is_in(positions, value_set=twice.get(file, pa.array([], pa.int64()))),
+            }
+        )
+        for file, positions in wanted.items()
+    ]
+    return pa.concat_tables(parts)
 
 
 def _same(one: str, other: str, columns: Columns) -> str:

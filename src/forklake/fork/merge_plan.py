@@ -116,7 +116,7 @@ class MergeBuilder:
         said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
         for changes in self._rows:
             table = self.ours.table(changes.table)
-            if changes.resolved is not None and table is not None:
+            if changes.resolved is not None and changes.resolved.files and table is not None:
                 files = frozenset(changes.resolved.files)
                 yield Change(
                     Verb.DELETE, table.id, table.schema_id, name=table.name, detail=RESOLVED, files=files

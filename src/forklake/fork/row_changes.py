@@ -290,7 +290,10 @@ class RowComparison:
         mine = plan_scan(ours)
         here_now = (*mine.files, *mine.rows)
         known = Known(
-            self._seen(self._ours, targets), self._seen(self._theirs, here_now), self._theirs_took_rows(table)
+            self._seen(self._ours, targets),
+            self._seen(self._theirs, here_now),
+            self._theirs_took_rows(table),
+            self._deleted_twice(doubtful),
         )
         sides = [rows.Side(ours, here_now)]
         return rows.examine(
@@ -336,6 +339,17 @@ class RowComparison:
     def _table_source(self, side: Side, table: TableId) -> Source | None:
         found: Table | None = side.table(table)
         return None if found is None else Draft(side.state, side.head).source(found)
+
+    def _deleted_twice(self, doubtful: dict[DataFileId, Positions]) -> dict[DataFileId, Positions]:
+        """Rows that both sides deleted themselves: that each of them meant it does not say that both may."""
+        met = Events(()) if self._met is None else self._met()
+        ours, theirs = (
+            touched_rows(self._database, self._lost, events.only(Verb.DELETE), doubtful)
+            for events in (self._done, met)
+        )
+        return {
+            file: common(ours[file].positions, theirs[file].positions) for file in ours.keys() & theirs.keys()
+        }
 
     def _theirs_took_rows(self, table: TableId) -> bool:
         met = () if self._met is None else self._met().events

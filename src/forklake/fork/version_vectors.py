@@ -137,6 +137,10 @@ class Events:
         """The changes with the commits that made them."""
         return [(event.snapshot, event.change) for event in self.events]
 
+    def only(self, verb: Verb) -> Events:
+        """Only what was done in one way."""
+        return Events(tuple(event for event in self.events if event.change.verb is verb))
+
     def of_objects(self, objects: frozenset[int]) -> Events:
         """Only what was done to some objects."""
         kept = tuple(event for event in self.events if event.change.object_id in objects)

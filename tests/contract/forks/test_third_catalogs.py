@@ -259,7 +259,7 @@ def test_different_rows_of_one_file_merge_whatever_their_number(
 
 
 @pytest.mark.parametrize("size", [1, LARGE])
-@pytest.mark.parametrize("verbs", [(delete, update), (update, delete), (update, update)])
+@pytest.mark.parametrize("verbs", [(delete, delete), (delete, update), (update, delete), (update, update)])
 def test_one_row_that_both_changed_is_a_conflict_whatever_their_number(
     lake: forklake.Lake, parent: forklake.Catalog, verbs: tuple[Any, Any], size: int
 ) -> None:
