@@ -64,9 +64,9 @@ REFUSED: dict[str, tuple[Attempt, type[forklake.ForklakeError], str]] = {
         forklake.SnapshotNotFound,
         "main_catalog",
     ),
-    "a truth as a snapshot": (fork(at=True), forklake.InvalidArgument, "moment"),
-    "a text as a snapshot": (fork(at="3"), forklake.InvalidArgument, "moment"),
-    "a fraction as a snapshot": (fork(at=3.0), forklake.InvalidArgument, "moment"),
+    "a truth as a snapshot": (fork(at=True), forklake.InvalidArgument, "point in time"),
+    "a text as a snapshot": (fork(at="3"), forklake.InvalidArgument, "id of a snapshot as a number"),
+    "a fraction as a snapshot": (fork(at=3.0), forklake.InvalidArgument, "point in time"),
     "a time before all": (
         fork(at=datetime(1999, 1, 1, tzinfo=UTC)),
         forklake.SnapshotNotFound,
