@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Prefer = Literal["source", "target"]
-Refusal = tuple[Literal["definition", "move", "row"], str]
+Refusal = tuple[Literal["definition", "row"], str]
 """Why a merge may be refused, and for which table."""
 
 
@@ -92,7 +92,7 @@ class Known:
         return [entry for entry in found if entry.old != entry.new]
 
     def contested(self, other: Known, tables: Collection[str] | None = None) -> set[tuple[str, int]]:
-        """Rows that both changed, neither knowing of the other; what both deleted is gone either way."""
+        """Rows that both changed, neither knowing of the other."""
         return {
             (table, key)
             for table, versions in self.rows.items()
@@ -101,20 +101,27 @@ class Known:
             if version.event not in other.events
             and key in other.rows[table]
             and other.rows[table][key].event not in self.events
-            and not version.value is other.rows[table][key].value is None
         }
 
-    def settled_otherwise(self, other: Known) -> bool:
-        """Whether both know the same versions of a row and have chosen different ones."""
-        return any(
-            version != there and version.event in other.events and there.event in self.events
-            for table, versions in self.rows.items()
-            for key, version in versions.items()
-            if (there := other.rows[table].get(key)) is not None
-        )
+    def differing(self, other: Known, tables: Collection[str] | None = None) -> set[tuple[str, int]]:
+        """Those of them that they made different things of: nobody may pass over these."""
+        return {
+            (table, key)
+            for table, key in self.contested(other, tables)
+            if self.rows[table][key].value != other.rows[table][key].value
+        }
 
-    def take(self, source: Known, tables: Collection[str] | None = None, prefer: Prefer = "source") -> None:
-        """Merge: of every row the later version stays, and of those that were contested the preferred one."""
+    def take(
+        self,
+        source: Known,
+        tables: Collection[str] | None = None,
+        prefer: Prefer = "source",
+        decided: dict[str, Event] | None = None,
+    ) -> None:
+        """Merge: of every row the later version stays, and of those that were contested the preferred one.
+
+        What was decided is an event of its own.
+        """
         contested = source.contested(self, tables)
         for table, versions in source.rows.items():
             if tables is not None and table not in tables:
@@ -125,9 +132,11 @@ class Known:
             if source.columns[table].event not in self.events:
                 self.columns[table] = source.columns[table]
         self.events |= {event.number: event for event in source.unknown_to(self, tables)}
+        for table, event in (decided or {}).items():
+            self.write(event, {key: self.rows[table][key].value for key in event.keys})
 
     def refusals(self, source: Known, tables: Collection[str] | None = None) -> set[Refusal]:
-        """Rows that both changed, newer definitions of the target, files that one side rewrote."""
+        """Rows that both changed, and newer definitions of the target."""
         found: set[Refusal] = {("row", table) for table, _ in source.contested(self, tables)}
         theirs = self.unknown_to(source, tables)
         for ours in source.unknown_to(self, tables):
@@ -136,8 +145,5 @@ class Known:
 
 
 def _between(theirs: Event, ours: Event) -> Iterator[Refusal]:
-    if theirs.table == ours.table:
-        if theirs.kind == "definition":
-            yield "definition", ours.table
-        if "move" in (theirs.kind, ours.kind) and theirs.keys & ours.keys:
-            yield "move", ours.table
+    if theirs.table == ours.table and theirs.kind == "definition":
+        yield "definition", ours.table

@@ -1,8 +1,8 @@
 """Programs of many catalogs in which no row is changed by two who do not know of each other.
 
 So every merge must go well, in whatever direction and whatever came through third catalogs before; what may
-be refused is said by `Known.refusals`: what was written for an older definition, and files that were
-rewritten on one side while the other took rows from them.
+be refused is said by `Known.refusals`: what was written for an older definition, and rows that two changed in
+programs which do that on purpose.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOVES = {"flush": 3, "compact": 3, "rewrite_deletes": 3}
 """In every other program."""
 FURTHER = {"prefer": {"contest": 8}, "tables": {"merge_tables": 8}, "restore": {"restore": 4}}
 """Verbs by what they need: `merge(prefer=)`, `merge(tables=)`, `table.restore` and `catalog.restore`."""
-ENABLED: frozenset[str] = frozenset()
+ENABLED: frozenset[str] = frozenset(FURTHER)
 """What of that programs use."""
 LOOK_CLOSELY = 0.3
 """The share of merges before which differences are read, and the feed afterwards."""
@@ -182,9 +182,9 @@ class Program:
             return
         self.say(f"restore {tables} of {name} at {at}")
         if len(tables) > 1:
-            catalog.restore(at)  # type: ignore[attr-defined]
+            catalog.restore(at)
         else:
-            catalog.table(tables[0]).restore(at)  # type: ignore[attr-defined]
+            catalog.table(tables[0]).restore(at)
         for table in tables:
             old, now = then.live(table), known.live(table)
             values = {key: old.get(key) for key in old.keys() | now.keys() if old.get(key) != now.get(key)}
@@ -339,18 +339,14 @@ class Program:
     def merge_tables(self, into: str) -> None:
         """Only one table; whatever is merged later brings the rest."""
         source = self.random.choice([name for name in self.known if name != into])
-        if not self.known[source].settled_otherwise(self.known[into]):
-            self.try_merge(source, into, tables=[self.table_of(into)])
+        self.try_merge(source, into, tables=[self.table_of(into)])
 
     def merge_of(self, source: str, into: str) -> None:
         """Merge, and where the target has a newer definition, the other way round before.
 
-        Where both changed a row, one side is preferred. Where others have preferred different sides of the
-        same before, there is nothing to be said.
+        Where both changed a row, one side is preferred.
         """
         ours, theirs = self.known[source], self.known[into]
-        if ours.settled_otherwise(theirs):
-            return
         reasons = {reason for reason, _ in theirs.refusals(ours)}
         if self.try_merge(source, into):
             return
@@ -379,18 +375,24 @@ class Program:
             if any(conflict.ours.name not in excused for conflict in result.conflicts):
                 raise result
             return False
-        assert not contested or prefer is not None, "both changed a row, and nobody noticed"
-        lost = contested if prefer == "target" else set[tuple[str, int]]()
+        differing = ours.differing(theirs, tables)
+        assert not differing or prefer is not None, "both changed a row, and nobody noticed"
         changed = {event.table for event in ours.unknown_to(theirs, tables)}
         expected = dict.fromkeys(theirs.rows, (0, 0)) | {
-            table: counted([net for net in ours.net(theirs, table) if (table, net.key) not in lost])
-            for table in changed
+            table: counted(ours.net(theirs, table)) for table in changed
         }
+        # Rows that were decided of are written anew.
+        undecided = theirs.rows.keys() - {table for table, _ in contested}
         moved = {event.table for event in ours.unknown_to(theirs) if event.kind == "move"}
         found = {entry.name.split(".")[1]: (entry.rows_added, entry.rows_removed) for entry in result.tables}
-        for table in theirs.rows.keys() - moved:
+        for table in undecided - moved:
             assert found.get(table, (0, 0)) == expected[table], f"the merge counts rows of {table}"
-        theirs.take(ours, tables, prefer or "source")
+        decided: dict[str, Event] = {}
+        for table in {table for table, _ in differing}:
+            keys = frozenset(key for where, key in differing if where == table)
+            # Some are written anew as they were, which counts as a change of files.
+            decided[table] = Event(next(self.numbers), table, "move", keys)
+        theirs.take(ours, tables, prefer or "source", decided)
         self.committed(into, changed)
         for table in changed if is_close else ():
             check_feed(target.table(table), past[table], before, self.rows_by_id(into, table))
@@ -430,8 +432,8 @@ class Program:
             difference = self.lake.catalog(left).diff(right)
             moves = {event.table for event in ours.unknown_to(theirs) if event.kind == "move"}
             for table in ours.rows:
-                # Of rows that both changed or moved, there is more than one way to tell it.
-                if not {("move", table), ("row", table)} & theirs.refusals(ours):
+                # Of rows that both changed, there is more than one way to tell it.
+                if ("row", table) not in theirs.refusals(ours):
                     net = ours.net(theirs, table)
                     check_difference(difference.table(table), net, counts=table not in moves)
 
@@ -445,8 +447,8 @@ class Program:
         for name in names:
             self.compare(name, self.known[name].rows)
             ours, theirs = self.known[one], self.known[name]
-            if not ours.unknown_to(theirs) and not ours.settled_otherwise(theirs):
-                assert self.known[name].rows == self.known[one].rows
+            if not ours.unknown_to(theirs) and not theirs.unknown_to(ours):
+                assert all(ours.live(table) == theirs.live(table) for table in ours.rows)
         for name in self.random.sample(names, 2):
             catalog = self.lake.catalog(name)
             catalog.compact()

@@ -7,7 +7,7 @@ or only moved: as it was (the base), as the source has it now (ours), and as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal
@@ -70,6 +70,45 @@ class Known:
     """Whether the target deleted any rows of the table in commits that the source has not seen."""
     deleted_twice: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
     """Rows that both sides deleted, each in a commit that the other has not seen."""
+    ours_decided: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    """Rows that a merge of the source has decided of, which the target has not seen: that is a change."""
+    theirs_decided: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    """Rows that a merge of the target has decided of, which the source has not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The rows that were looked at, as SQL: `base`, `ours` and `theirs`, by their ids."""
+
+    engine: Engine
+    sql: str
+    tables: Mapping[str, pa.Table]
+    columns: Columns
+
+    def conflicts(self, ids: pa.Table) -> list[RowConflict]:
+        """Some rows as they were, and as both sides have them."""
+        values = ", ".join(
+            f"CASE WHEN max({a}.id) IS NOT NULL THEN any_value({_struct(a, self.columns)}) END AS {name}"
+            for a, name in (("b", "base"), ("o", "ours"), ("t", "theirs"))
+        )
+        found = self.engine.table(
+            f"{self.sql} SELECT c.row_id, {values} FROM wanted AS c JOIN base AS b ON b.id = c.row_id "
+            "LEFT JOIN ours AS o ON o.id = c.row_id LEFT JOIN theirs AS t ON t.id = c.row_id "
+            "GROUP BY c.row_id ORDER BY c.row_id",
+            {**self.tables, "wanted": ids},
+        )
+        return [RowConflict(*row.values()) for row in found.to_pylist()]
+
+    def side(self, side: Literal["ours", "theirs"], ids: pa.Table) -> pa.Table:
+        """Some rows as one side has them."""
+        values = ", ".join(f"any_value(r.v{at}) AS v{at}" for at, _ in enumerate(self.columns))
+        batches = self.engine.stream(
+            f"{self.sql} SELECT {values}, r.id AS {ROW_ID} "
+            f"FROM wanted AS c JOIN {side} AS r ON r.id = c.row_id GROUP BY r.id ORDER BY r.id",
+            {**self.tables, "wanted": ids},
+        )
+        schema = arrow_schema(self.columns, row_ids=True)
+        return pa.Table.from_batches([as_written(batch, self.columns) for batch in batches], schema=schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +116,20 @@ class Examined:
     """The rows, with their places on both sides and what becomes of them."""
 
     rows: pa.Table
-    read: Callable[[], list[RowConflict]]
-    """Reads the rows that conflict, with their values."""
-    read_side: Callable[[Literal["ours", "theirs"]], pa.Table]
-    """Reads the rows that conflict as one side has them, as files hold rows, with their ids."""
+    query: Query
+    """Reads the rows again, with their values."""
+
+    def conflicts(self) -> list[RowConflict]:
+        """The rows that conflict, with their values."""
+        return self.query.conflicts(self._conflicting())
+
+    def conflicting(self, side: Literal["ours", "theirs"]) -> pa.Table:
+        """The rows that conflict as one side has them, as files hold rows, with their ids."""
+        return self.query.side(side, self._conflicting())
+
+    def _conflicting(self) -> pa.Table:
+        rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(Outcome.CONFLICT)))
+        return rows.select(["row_id"])
 
     def count(self, outcome: Outcome) -> int:
         """How many rows have an outcome."""
@@ -99,6 +148,26 @@ class Examined:
         rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
         return frozenset(pc.unique(rows.column("base_file")).to_pylist())
 
+    @property
+    def are_deleted_there(self) -> bool:
+        """Whether there are conflicts of rows that the target has no more."""
+        return bool(pc.any(self._deleted_there()).as_py())
+
+    def changed_there_only(self, ids: pa.Array) -> Examined:
+        """The same, given the rows that the target took itself: of others, the source has seen the end."""
+        elsewhere = pc.invert(pc.is_in(self.rows.column("row_id"), value_set=ids))
+        at = self.rows.schema.get_field_index("outcome")
+        decided = pc.if_else(
+            pc.and_(self._deleted_there(), elsewhere),
+            pa.scalar(int(Outcome.OURS), pa.int32()),
+            self.rows.column("outcome"),
+        )
+        return replace(self, rows=self.rows.set_column(at, "outcome", decided))
+
+    def _deleted_there(self) -> pa.ChunkedArray:
+        conflicts = pc.equal(self.rows.column("outcome"), int(Outcome.CONFLICT))
+        return pc.and_(conflicts, pc.is_null(self.rows.column("theirs_file")))
+
     def _places(self, file: str, position: str, outcomes: Sequence[Outcome]) -> dict[DataFileId, Positions]:
         wanted = pc.is_in(self.rows.column("outcome"), value_set=pa.array(outcomes, pa.int32()))
         rows = self.rows.filter(pc.and_(wanted, pc.is_valid(self.rows.column(file))))
@@ -107,6 +176,21 @@ class Examined:
             column = rows.filter(pc.equal(rows.column(file), number)).column(position)
             found[DataFileId(number)] = pa.concat_arrays(column.chunks).sort()
         return found
+
+
+def ids_at(
+    engine: Engine, columns: Columns, side: Side, positions: Mapping[DataFileId, Positions]
+) -> pa.Array:
+    """The ids of the rows at some positions of files."""
+    tables: dict[str, pa.Table] = {}
+    files: dict[int, DataFileId] = {}
+    found = _rows(engine, [side], columns[:1], "base", tables, files)
+    tables["examined_positions"] = _positions(positions, Known(frozenset(), frozenset(), False), files)
+    sql = (
+        f"SELECT b.id FROM ({found}) AS b "
+        "SEMI JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position"
+    )
+    return pa.chunked_array(engine.table(sql, tables).column("id").chunks, pa.int64()).combine_chunks()
 
 
 def examine(
@@ -122,10 +206,10 @@ def examine(
     files: dict[int, DataFileId] = {}
     bases = _rows(engine, [side for side, _ in base], columns, "base", tables, files)
     wanted = {file: positions for _, found in base for file, positions in found.items()}
-    tables["examined_positions"] = _positions(wanted, known.deleted_twice, files)
+    tables["examined_positions"] = _positions(wanted, known, files)
     known_rows = (
-        f"WITH base AS MATERIALIZED (SELECT b.*, e.twice FROM ({bases}) AS b "
-        "JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
+        "WITH base AS MATERIALIZED (SELECT b.*, e.twice, e.ours_decided, e.theirs_decided "
+        f"FROM ({bases}) AS b JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
     )
     ids = engine.table(f"{known_rows} SELECT min(id) AS low, max(id) AS high FROM base", tables).to_pylist()[
         0
@@ -152,31 +236,7 @@ def examine(
     rows = f"{known_rows}, {found_by_id}, compared AS ({_compared(columns, known)})"
     found = engine.table(f"{rows} {_OUTCOMES}", tables)
 
-    def read() -> list[RowConflict]:
-        values = ", ".join(
-            f"CASE WHEN max({alias}.id) IS NOT NULL THEN any_value({_struct(alias, columns)}) END AS {name}"
-            for alias, name in (("b", "base"), ("o", "ours"), ("t", "theirs"))
-        )
-        conflicts = engine.table(
-            f"{rows} SELECT c.row_id, {values} FROM ({_OUTCOMES}) AS c JOIN base AS b ON b.id = c.row_id "
-            "LEFT JOIN ours AS o ON o.id = c.row_id LEFT JOIN theirs AS t ON t.id = c.row_id "
-            f"WHERE c.outcome = {int(Outcome.CONFLICT)} GROUP BY c.row_id ORDER BY c.row_id",
-            tables,
-        )
-        return [RowConflict(*row.values()) for row in conflicts.to_pylist()]
-
-    def read_side(side: Literal["ours", "theirs"]) -> pa.Table:
-        values = ", ".join(f"any_value(r.v{at}) AS v{at}" for at, _ in enumerate(columns))
-        batches = engine.stream(
-            f"{rows} SELECT {values}, r.id AS {ROW_ID} "
-            f"FROM ({_OUTCOMES}) AS c JOIN {side} AS r ON r.id = c.row_id "
-            f"WHERE c.outcome = {int(Outcome.CONFLICT)} GROUP BY r.id ORDER BY r.id",
-            tables,
-        )
-        schema = arrow_schema(columns, row_ids=True)
-        return pa.Table.from_batches([as_written(batch, columns) for batch in batches], schema=schema)
-
-    return Examined(found, read, read_side)
+    return Examined(found, Query(engine, rows, tables, columns))
 
 
 def _compared(columns: Columns, known: Known) -> str:
@@ -184,12 +244,14 @@ def _compared(columns: Columns, known: Known) -> str:
     ours, theirs, both = (_same(*pair, columns) for pair in (("o", "b"), ("t", "b"), ("o", "t")))
     took = "true" if known.theirs_changed else "false"
     return f"""
-SELECT b.id, any_value(b.place) AS base_place, bool_or(b.twice) AS twice,
+SELECT b.id, min(b.place) AS base_place, bool_or(b.twice) AS twice,
        any_value(o.place) AS ours_place, any_value(o.position) AS ours_position,
        any_value(t.place) AS theirs_place, any_value(t.position) AS theirs_position,
-       max(o.id) IS NULL OR NOT coalesce(bool_and({ours}), false) AS ours_changed,
-       (max(t.id) IS NULL OR NOT coalesce(bool_and({theirs}), false)) AND {took} AS theirs_changed,
-       count(DISTINCT (b.place, b.position)) > 1 AND coalesce(bool_and({both}), false) AS alike
+       max(o.id) IS NULL OR NOT coalesce(bool_and({ours}), false) OR bool_or(b.ours_decided) AS ours_changed,
+       (max(t.id) IS NULL OR NOT coalesce(bool_and({theirs}), false) OR bool_or(b.theirs_decided)) AND {took}
+       AS theirs_changed,
+       (count(DISTINCT (b.place, b.position)) > 1 OR (bool_or(b.ours_decided) AND bool_or(b.theirs_decided)))
+       AND coalesce(bool_and({both}), false) AS alike
   FROM base AS b LEFT JOIN ours AS o ON o.id = b.id LEFT JOIN theirs AS t ON t.id = b.id
  GROUP BY b.id"""
 
@@ -236,17 +298,24 @@ def _rows(
 
 
 def _positions(
-    wanted: Mapping[DataFileId, Positions],
-    twice: Mapping[DataFileId, Positions],
-    files: Mapping[int, DataFileId],
+    wanted: Mapping[DataFileId, Positions], known: Known, files: Mapping[int, DataFileId]
 ) -> pa.Table:
     numbers = {file: place for place, file in files.items()}
+    flags = {
+        "twice": known.deleted_twice,
+        "ours_decided": known.ours_decided,
+        "theirs_decided": known.theirs_decided,
+    }
+    nothing = pa.array([], pa.int64())
     parts = [
         pa.table(
             {
                 "place": pa.repeat(pa.scalar(numbers[file], pa.int64()), len(positions)),
                 "position": positions,
-                "twice": pc.is_in(positions, value_set=twice.get(file, pa.array([], pa.int64()))),
+                **{
+                    name: pc.is_in(positions, value_set=found.get(file, nothing))
+                    for name, found in flags.items()
+                },
             }
         )
         for file, positions in wanted.items()

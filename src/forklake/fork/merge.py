@@ -313,7 +313,7 @@ def _row_conflicts(
             last.snapshot,
             files=tuple(builder.paths(files)),
             row_count=changes.conflicts,
-            read_rows=changes.examined.read,
+            read_rows=changes.examined.conflicts,
         )
 
 

@@ -22,7 +22,7 @@ from forklake.engine.local import Engine
 from forklake.fork.side import Side
 from forklake.fork.touched import NO_POSITIONS, LostPositions, Touched, common, touched_rows
 from forklake.fork.version_vectors import Events
-from forklake.model.changes import UNLESS_THERE, Verb
+from forklake.model.changes import RESOLVED, UNLESS_THERE, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import CatalogId, DataFileId, SnapshotId, TableId
 from forklake.scan.changes import Place
@@ -33,6 +33,7 @@ from forklake.store.states import FileState, file_states
 DML = (Verb.INSERT, Verb.DELETE, Verb.FLUSH, Verb.COMPACT)
 TAKES_ROWS = (Verb.DELETE, Verb.FLUSH, Verb.COMPACT)
 Prefer = Literal["source", "target"]
+Places = dict[DataFileId, Positions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +250,7 @@ class RowComparison:
     def _resolved(self, examined: Examined) -> Resolved | None:
         if self._prefer is None or not examined.count(Outcome.CONFLICT):
             return None
-        rows = examined.read_side("ours" if self._prefer == "source" else "theirs")
+        rows = examined.conflicting("ours" if self._prefer == "source" else "theirs")
         ours, theirs = examined.ours(Outcome.CONFLICT), examined.theirs(Outcome.CONFLICT)
         return Resolved(rows, frozenset((*ours, *theirs)))
 
@@ -283,22 +284,35 @@ class RowComparison:
         ours = replace(ours, has_old_names=theirs.has_old_names)
         base = list(self._bases(doubtful, files, here, ours, theirs))
         plan = plan_scan(theirs)
-        since = min(
-            (0 if old is None else old.file.begin) for old in (files.there.get(file) for file in doubtful)
-        )
-        targets = [place for place in (*plan.files, *plan.rows) if place.file.begin >= since]
+        targets = (*plan.files, *plan.rows)
         mine = plan_scan(ours)
         here_now = (*mine.files, *mine.rows)
         known = Known(
             self._seen(self._ours, targets),
             self._seen(self._theirs, here_now),
             self._theirs_took_rows(table),
-            self._deleted_twice(doubtful),
+            *self._changed_by_both(doubtful),
         )
         sides = [rows.Side(ours, here_now)]
-        return rows.examine(
+        examined = rows.examine(
             self._engine, ours.table.columns, base, sides, [rows.Side(theirs, targets)], known
         )
+        if examined.are_deleted_there:
+            examined = examined.changed_there_only(self._ids_changed_there(table, theirs))
+        return examined
+
+    def _ids_changed_there(self, table: TableId, theirs: Source) -> pa.Array:
+        """The rows that the other side took from files in commits that we have not seen."""
+        met = () if self._met is None else self._met().events
+        took = Events(tuple(e for e in met if e.change.object_id == table and e.change.verb in TAKES_ROWS))
+        named = {DataFileId(file) for event in took.events for file in event.change.files}
+        touched = self._touched(took, dict.fromkeys(named, NO_POSITIONS))
+        head = self._theirs.head
+        states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
+        if not states:
+            return NO_POSITIONS
+        side, positions = self._base(theirs, states, touched)
+        return rows.ids_at(self._engine, theirs.table.columns, side, positions)
 
     def _seen(self, side: Side, places: Sequence[Place]) -> frozenset[DataFileId]:
         """Those of some files that a side has or had."""
@@ -340,16 +354,20 @@ class RowComparison:
         found: Table | None = side.table(table)
         return None if found is None else Draft(side.state, side.head).source(found)
 
-    def _deleted_twice(self, doubtful: dict[DataFileId, Positions]) -> dict[DataFileId, Positions]:
-        """Rows that both sides deleted themselves: that each of them meant it does not say that both may."""
+    def _changed_by_both(self, doubtful: dict[DataFileId, Positions]) -> tuple[Places, Places, Places]:
+        """Rows that both deleted themselves, and those that merges of ours and of theirs have decided of.
+
+        That each of them meant to delete a row does not say that both may.
+        """
         met = Events(()) if self._met is None else self._met()
-        ours, theirs = (
-            touched_rows(self._database, self._lost, events.only(Verb.DELETE), doubtful)
-            for events in (self._done, met)
-        )
-        return {
-            file: common(ours[file].positions, theirs[file].positions) for file in ours.keys() & theirs.keys()
-        }
+        ours, theirs = (self._touched(e.only(Verb.DELETE), doubtful) for e in (self._done, met))
+        twice = {file: common(ours[file], theirs[file]) for file in ours.keys() & theirs.keys()}
+        mine, yours = (self._touched(e.only(Verb.DELETE, RESOLVED), doubtful) for e in (self._done, met))
+        return twice, mine, yours
+
+    def _touched(self, events: Events, files: dict[DataFileId, Positions]) -> Places:
+        found = touched_rows(self._database, self._lost, events, files)
+        return {file: touched.positions for file, touched in found.items()}
 
     def _theirs_took_rows(self, table: TableId) -> bool:
         met = () if self._met is None else self._met().events
