@@ -90,13 +90,17 @@ class Unseen:
     mixed: frozenset[SnapshotId] = frozenset()
     """Merges in there that are told by what they brought all the same, as some of that has been seen."""
 
-    def holds(self, catalog: CatalogId, snapshot: SnapshotId, table: int) -> bool:
-        """Whether what a commit did to one object is among it."""
-        return self.floor.seen(catalog, table) < snapshot and _in_spans(self.spans, catalog, snapshot, table)
+    def by_catalog(self) -> dict[CatalogId, list[Span]]:
+        """The spans of each catalog: there may be very many catalogs."""
+        found: dict[CatalogId, list[Span]] = {}
+        for span in self.spans:
+            found.setdefault(span.catalog, []).append(span)
+        return found
 
     def tells(self, catalog: CatalogId, merge: SnapshotId) -> bool:
         """Whether a merge is told as a commit of its own."""
-        return merge not in self.mixed and _in_spans(self.told, catalog, merge, EVERY_TABLE)
+        told = [span for span in self.told if span.catalog == catalog]
+        return merge not in self.mixed and _in_spans(told, merge, EVERY_TABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
     found: list[Event] = []
     merged_definitions = False
     told: set[tuple[CatalogId, SnapshotId]] = set()
+    of_catalog = unseen.by_catalog()
     for catalog, number, footprint in committed:
         if (catalog, number) in told:
             continue
@@ -208,7 +213,9 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
         found += [
             Event(catalog, number, change)
             for change in changes
-            if change.verb is not Verb.MERGE_CATALOG and unseen.holds(catalog, number, change.object_id)
+            if change.verb is not Verb.MERGE_CATALOG
+            and unseen.floor.seen(catalog, change.object_id) < number
+            and _in_spans(of_catalog[catalog], number, change.object_id)
         ]
     return Events(tuple(found), merged_definitions=merged_definitions)
 
@@ -308,12 +315,8 @@ def _unseen_of_target(
     return Unseen(spans, mine, own, frozenset(snapshot for _, snapshot in mixed))
 
 
-def _in_spans(spans: Iterable[Span], catalog: CatalogId, snapshot: SnapshotId, table: int) -> bool:
-    return any(
-        span.after < snapshot <= span.up_to
-        for span in spans
-        if span.catalog == catalog and span.table in (EVERY_TABLE, table)
-    )
+def _in_spans(spans: Iterable[Span], snapshot: SnapshotId, table: int) -> bool:
+    return any(span.after < snapshot <= span.up_to for span in spans if span.table in (EVERY_TABLE, table))
 
 
 def _beyond(one: Bounds, other: Bounds) -> Iterator[Span]:

@@ -200,3 +200,32 @@ def test_a_name_of_the_past_counts_more_than_that_of_an_heir(
     with pytest.raises(CatalogNotFound, match="renamed"):
         lake.catalog("renamed", at=heir.snapshot - 1)
     assert lake.catalog("renamed", at=parent.snapshot).id == heir.id
+
+
+def test_a_difference_counts_what_one_side_removed_and_shows_no_definition_of_the_other(
+    lake: forklake.Lake,
+) -> None:
+    parent = lake.create_catalog("large")
+    parent.create_table("t", "id BIGINT, v BIGINT").append({"id": range(5_000), "v": [0] * 5_000})
+    few, many = lake.fork_many("large", ["few", "many"])
+    few.table("t").delete("id < 500")
+    many.table("t").delete("id >= 1000 AND id < 3000")
+    many.table("t").add_column("extra", "INT")
+    one, other = few.diff("many"), many.diff("few")
+    assert (one.rows_added, one.rows_removed) == (0, 500)
+    assert (other.rows_added, other.rows_removed) == (0, 2_000)
+    assert (one.tables[0].change, one.tables[0].schema_changes) == ("changed", ())
+    assert (other.tables[0].change, other.tables[0].schema_changes) == ("altered", ('added "extra" INTEGER',))
+    assert len(one.tables[0].rows().to_pylist()) == 500
+    assert len(other.tables[0].rows().to_pylist()) == 2_000
+
+
+def test_a_refused_merge_counts_the_rows_that_it_would_bring(lake: forklake.Lake) -> None:
+    parent = lake.create_catalog("large")
+    parent.create_table("t", "id BIGINT, v BIGINT").append({"id": range(5_000), "v": [0] * 5_000})
+    fork = lake.fork("large", "fork")
+    fork.table("t").update({"v": "1"}, "id < 500")
+    parent.table("t").update({"v": "2"}, "id >= 400 AND id < 600")
+    found = lake.merge("fork", into="large", dry_run=True)
+    assert [conflict.row_count for conflict in found.conflicts] == [100]
+    assert [(table.rows_added, table.rows_removed) for table in found.tables] == [(500, 400)]
