@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
+from uuid import uuid4
 
 from forklake.catalog import Catalog, merging_of, name_of
 from forklake.commit.catalogs import (
@@ -35,7 +38,7 @@ from forklake.fork.replay import Replay, ReplayResult
 from forklake.fork.row_changes import Prefer
 from forklake.handle import Handle
 from forklake.model.entities import CatalogInfo
-from forklake.model.ids import CatalogId
+from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.snapshots import Author, CommitInfo, Snapshot
@@ -53,6 +56,9 @@ from forklake.store.open import (
 from forklake.store.read import Moment, catalog_named, catalog_named_at, catalogs, latest_snapshot, snapshots
 from forklake.transaction import author_of
 from forklake.workbench import Workbench
+
+_REPLAY = timedelta(hours=1)
+"""After that, the fork that a replay needed may be dropped, if the process that made it is gone."""
 
 
 class Lake(Handle):
@@ -195,8 +201,8 @@ class Lake(Handle):
         """
         name, target = self._name(fork), self._name(onto)
         merging = merging_of(self._database, self._states, self._workbench)
-        handle = self.catalog(name).with_commit_info(**info)
-        return Replay(merging, handle.take_back).run(name, target, author_of(**info), dry_run=dry_run)
+        hands = _Hands(self, self.catalog(name).with_commit_info(**info))
+        return Replay(merging, hands).run(name, target, author_of(**info), dry_run=dry_run)
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
         """Let a catalog expire after some time from now, or not at all.
@@ -329,6 +335,28 @@ class Lake(Handle):
     ) -> None:
         """Close it."""
         self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Hands:
+    """What a replay does to the fork, and beside it."""
+
+    lake: Lake
+    fork: Catalog
+
+    def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
+        self.fork.take_back(objects, since)
+
+    def go_back(self, snapshot: SnapshotId) -> None:
+        self.fork.restore(snapshot)
+
+    @contextmanager
+    def beside(self, onto: str) -> Generator[str]:
+        made = self.lake.fork(onto, f"{onto[:200]} replay {uuid4().hex}", ttl=_REPLAY)
+        try:
+            yield made.name
+        finally:
+            self.lake.drop_catalog(made)
 
 
 def _listed(names: object, of: str) -> list[Any]:

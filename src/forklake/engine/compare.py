@@ -70,10 +70,10 @@ class Known:
     """Whether the target deleted any rows of the table in commits that the source has not seen."""
     deleted_twice: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
     """Rows that both sides deleted, each in a commit that the other has not seen."""
-    ours_decided: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
-    """Rows that a merge of the source has decided of, which the target has not seen: that is a change."""
-    theirs_decided: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
-    """Rows that a merge of the target has decided of, which the source has not seen."""
+    ours_decided: frozenset[int] = frozenset()
+    """Ids of rows that a merge of the source has decided of, unseen by the target: that is a change."""
+    theirs_decided: frozenset[int] = frozenset()
+    """Ids of rows that a merge of the target has decided of, which the source has not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,11 @@ class Examined:
         """Where the target has the rows of some outcomes, if it has them."""
         return self._places("theirs_file", "theirs_position", outcomes)
 
+    def ids(self, outcome: Outcome) -> frozenset[int]:
+        """The ids of the rows of an outcome."""
+        rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
+        return frozenset(rows.column("row_id").to_pylist())
+
     def files(self, outcome: Outcome) -> frozenset[DataFileId]:
         """The files in which rows of an outcome were before."""
         rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
@@ -185,7 +190,7 @@ def ids_at(
     tables: dict[str, pa.Table] = {}
     files: dict[int, DataFileId] = {}
     found = _rows(engine, [side], columns[:1], "base", tables, files)
-    tables["examined_positions"] = _positions(positions, Known(frozenset(), frozenset(), False), files)
+    tables["examined_positions"] = _positions(positions, {}, files)
     sql = (
         f"SELECT b.id FROM ({found}) AS b "
         "SEMI JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position"
@@ -206,9 +211,13 @@ def examine(
     files: dict[int, DataFileId] = {}
     bases = _rows(engine, [side for side, _ in base], columns, "base", tables, files)
     wanted = {file: positions for _, found in base for file, positions in found.items()}
-    tables["examined_positions"] = _positions(wanted, known, files)
+    tables["examined_positions"] = _positions(wanted, known.deleted_twice, files)
+    for name, ids in (("ours", known.ours_decided), ("theirs", known.theirs_decided)):
+        tables[f"decided_by_{name}"] = pa.table({"id": pa.array(sorted(ids), pa.int64())})
     known_rows = (
-        "WITH base AS MATERIALIZED (SELECT b.*, e.twice, e.ours_decided, e.theirs_decided "
+        "WITH base AS MATERIALIZED (SELECT b.*, e.twice, "
+        "b.id IN (SELECT id FROM decided_by_ours) AS ours_decided, "
+        "b.id IN (SELECT id FROM decided_by_theirs) AS theirs_decided "
         f"FROM ({bases}) AS b JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
     )
     ids = engine.table(f"{known_rows} SELECT min(id) AS low, max(id) AS high FROM base", tables).to_pylist()[
@@ -298,24 +307,18 @@ def _rows(
 
 
 def _positions(
-    wanted: Mapping[DataFileId, Positions], known: Known, files: Mapping[int, DataFileId]
+    wanted: Mapping[DataFileId, Positions],
+    twice: Mapping[DataFileId, Positions],
+    files: Mapping[int, DataFileId],
 ) -> pa.Table:
     numbers = {file: place for place, file in files.items()}
-    flags = {
-        "twice": known.deleted_twice,
-        "ours_decided": known.ours_decided,
-        "theirs_decided": known.theirs_decided,
-    }
     nothing = pa.array([], pa.int64())
     parts = [
         pa.table(
             {
                 "place": pa.repeat(pa.scalar(numbers[file], pa.int64()), len(positions)),
                 "position": positions,
-                **{
-                    name: pc.is_in(positions, value_set=found.get(file, nothing))
-                    for name, found in flags.items()
-                },
+                "twice": pc.is_in(positions, value_set=twice.get(file, nothing)),
             }
         )
         for file, positions in wanted.items()

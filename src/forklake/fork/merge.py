@@ -25,7 +25,7 @@ from forklake.errors import (
 )
 from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.merge_plan import MergeBuilder
-from forklake.fork.net import Net, kind_of, net_changes, same
+from forklake.fork.net import Net, kind_of, net_changes, own_events, same
 from forklake.fork.row_changes import DML, TAKES_ROWS, Prefer, RowChanges, RowComparison
 from forklake.fork.side import Side
 from forklake.fork.version_vectors import Events, Relation, Span, UnseenEvents, brought, events, relation
@@ -217,7 +217,7 @@ class Merging:
         met = compared.met
         needed = met.everything if any(map(_depends_on_rows, changes)) else met.definitions
         theirs = needed().changes
-        undone = _Undone(self._database, compared)
+        undone = _Undone(self._database, self._engine, compared)
         # Rows are compared by themselves.
         alone = [replace(change, files=frozenset()) for change in changes]
         told: set[int] = set()
@@ -255,8 +255,10 @@ class Merging:
 class _Undone:
     """Tells changes of the target that it has taken back: they stand in nobody's way."""
 
-    def __init__(self, database: Database, compared: Compared) -> None:
+    def __init__(self, database: Database, engine: Engine, compared: Compared) -> None:
         self._database = database
+        self._engine = engine
+        self._changed: set[int] | None = None
         self._ours = compared.ours
         self._now = compared.theirs
         self._since = compared.relation.theirs_since
@@ -269,8 +271,10 @@ class _Undone:
     def holds(self, conflict: Conflict) -> bool:
         """Whether what a change was about is as it was before, and no file remembers it."""
         kind, number = kind_of(conflict.theirs), conflict.theirs.object_id
-        if kind is None or conflict.theirs.verb in DML:
+        if kind is None:
             return False
+        if conflict.theirs.verb in DML:
+            return self._has_same_rows(number)
         now, before = self._now.find(kind, number), self._before.find(kind, number)
         if now is None or not same(now, before):
             return False
@@ -283,6 +287,16 @@ class _Undone:
         coming = self._ours.table(conflict.ours.object_id)
         used = [] if coming is None else [column.id for column in coming.walk()]
         return not dropped_columns_in_files(self._database, self._now, TableId(number), used)
+
+    def _has_same_rows(self, table: int) -> bool:
+        """Whether a table of the target has the rows that it had before."""
+        if self._now.table(table) is None or self._before.table(table) is None:
+            return False
+        if self._changed is None:
+            done = own_events(self._database, self._now, self._since)
+            compared = RowComparison(self._database, self._engine, self._now, self._before, done, self._since)
+            self._changed = {changes.table for changes in compared.changes()}
+        return table not in self._changed
 
 
 def _depends_on_rows(change: Change) -> bool:
@@ -305,7 +319,7 @@ def _row_conflicts(
             if event.change.object_id == table.id and event.change.verb in TAKES_ROWS
         ]
         last = next((event for event in reversed(takes) if event.change.files & files), takes[-1])
-        ours = Change(Verb.DELETE, table.id, table.schema_id, name=table.name, files=files)
+        ours = builder.row_change(table.id, files)
         yield Conflict(
             SAME_ROWS,
             ours,
@@ -377,9 +391,15 @@ def _refusal(source: str, into: str, found: Prepared) -> MergeConflict:
     if rules <= YIELDING:
         advice = f'Merge "{into}" into "{source}" first, then this can be merged'
     elif rules == {SAME_ROWS}:
-        advice = 'Look at the rows with conflict.rows(), and merge with prefer="source" or prefer="target"'
+        advice = (
+            "Look at the rows (conflict.rows(), or merge --json), then merge with prefer source or target "
+            f'(--prefer), or replay "{source}" onto "{into}"'
+        )
     else:
-        advice = f'Make the change anew in a fork of "{into}" as it is now, or undo it on one side'
+        advice = (
+            f'Replay "{source}" onto "{into}", which keeps what it can and lists the rest, '
+            "or undo it on one side"
+        )
     return MergeConflict(
         f'"{source}" cannot be merged into "{into}": there, {"; ".join(said[:3])}{more}. {advice}',
         found.conflicts,

@@ -115,12 +115,9 @@ class MergeBuilder:
         """That it is a merge; and tables whose columns took numbers on the way, but look as before."""
         said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
         for changes in self._rows:
-            table = self.ours.table(changes.table)
-            if changes.resolved is not None and changes.resolved.files and table is not None:
-                files = frozenset(changes.resolved.files)
-                yield Change(
-                    Verb.DELETE, table.id, table.schema_id, name=table.name, detail=RESOLVED, files=files
-                )
+            if changes.resolved is not None and self.ours.table(changes.table) is not None:
+                decided = self.row_change(changes.table, frozenset(changes.resolved.files))
+                yield replace(decided, detail=RESOLVED, rows=changes.resolved.ids)
         for number in sorted(self._net.reshaped):
             table = self.ours.table(number)
             is_undone = number not in said and ("table", number) in self._undone
@@ -205,6 +202,14 @@ class MergeBuilder:
             stats,
             tuple(_defaults(self.draft.table(table.id), found, files)),
         )
+
+    def row_change(self, number: int, files: frozenset[int]) -> Change:
+        """That rows of a table of the source were changed."""
+        table = self.ours.table(number)
+        if table is None:
+            raise AssertionError(f"table {number} is gone")
+        schema = self.ours.state.schemas()[table.schema_id].name
+        return Change(Verb.DELETE, table.id, table.schema_id, schema, table.name, files=files)
 
     def conflicting_files(self, changes: RowChanges) -> frozenset[int]:
         """The files in which rows were that both changed."""

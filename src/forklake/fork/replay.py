@@ -7,20 +7,17 @@ is listed, and stays readable in its history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Protocol
 
-from forklake.errors import MergeConflict, StoreBusy
+from forklake.errors import MergeConflict
 from forklake.fork.merge import SAME_ROWS, MergeOptions, Merging, Prepared
 from forklake.fork.net import kind_of
 from forklake.model.changes import Conflict
 from forklake.model.ids import SnapshotId
 from forklake.model.snapshots import Author
-
-ATTEMPTS = 100
-
-TakeBack = Callable[[Iterable[int], SnapshotId], None]
-"""Makes objects of the fork again what they were at a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +31,57 @@ class ReplayResult:
     snapshot: SnapshotId | None
     """The commit of the fork; None if there was nothing to do, or nothing was to be written."""
     refused: tuple[Conflict, ...] = ()
-    """What could not be made again: `theirs` is the change of the fork, `rows()` has the rows."""
+    """What could not be made again: `ours` is the change of the fork, `theirs` that of the other catalog."""
+
+
+class Hands(Protocol):
+    """What a replay needs to be done to catalogs."""
+
+    def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
+        """Make objects of the fork again what they were at a snapshot."""
+        ...
+
+    def go_back(self, snapshot: SnapshotId) -> None:
+        """Make the fork again what it was at a snapshot, because the replay failed."""
+        ...
+
+    def beside(self, onto: str) -> AbstractContextManager[str]:
+        """A fork of the other catalog, for as long as it is needed."""
+        ...
 
 
 class Replay:
     """Brings a fork up to date, whatever stands in the way."""
 
-    def __init__(self, merging: Merging, take_back: TakeBack) -> None:
+    def __init__(self, merging: Merging, hands: Hands) -> None:
         """Do nothing yet."""
         self._merging = merging
-        self._take_back = take_back
+        self._hands = hands
 
     def run(self, fork: str, onto: str, author: Author, *, dry_run: bool) -> ReplayResult:
         """Replay, or say what would happen."""
-        refused: dict[Conflict, None] = {}
-        for _ in range(ATTEMPTS):
-            found = self._merging.prepare(onto, fork, MergeOptions())
-            refused |= dict.fromkeys(found.conflicts)
-            at = found.compared.ours.head.snapshot_id
-            if dry_run:
-                return ReplayResult(fork, onto, at, None, tuple(refused))
+        if dry_run:
+            found = self._merging.prepare(fork, onto, MergeOptions())
+            at = found.compared.theirs.head.snapshot_id
+            return ReplayResult(fork, onto, at, None, tuple(found.conflicts))
+        with self._hands.beside(onto) as beside:
+            # On top of the other catalog, definitions of the fork fit to rows that were written before them.
+            found = self._merging.prepare(fork, beside, MergeOptions())
+            before, at = (side.head.snapshot_id for side in (found.compared.ours, found.compared.theirs))
             objects = _objects(found)
             if objects:
-                self._take_back(objects, found.compared.relation.theirs_since)
+                self._hands.take_back(objects, found.compared.relation.since)
             try:
-                result = self._merging.merge(onto, fork, author, MergeOptions(prefer="source"))
+                self._merging.merge(fork, beside, author, MergeOptions(prefer="target"))
+                result = self._merging.merge(beside, fork, author, MergeOptions(prefer="source"))
             except MergeConflict:
-                # Somebody has changed one of the two meanwhile.
-                continue
-            return ReplayResult(fork, onto, result.source_snapshot, result.snapshot, tuple(refused))
-        raise StoreBusy(f'"{fork}" or "{onto}" changed {ATTEMPTS} times while it was replayed: try again')
+                if objects:
+                    self._hands.go_back(before)
+                raise
+            return ReplayResult(fork, onto, at, result.snapshot, tuple(found.conflicts))
 
 
 def _objects(found: Prepared) -> list[int]:
     """Objects of the fork that stand in the way with their definitions."""
-    changes = [conflict.theirs for conflict in found.conflicts if conflict.rule != SAME_ROWS]
+    changes = [conflict.ours for conflict in found.conflicts if conflict.rule != SAME_ROWS]
     return sorted({change.object_id for change in changes if kind_of(change) is not None})

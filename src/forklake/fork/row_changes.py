@@ -22,12 +22,13 @@ from forklake.engine.local import Engine
 from forklake.fork.side import Side
 from forklake.fork.touched import NO_POSITIONS, LostPositions, Touched, common, touched_rows
 from forklake.fork.version_vectors import Events
-from forklake.model.changes import RESOLVED, UNLESS_THERE, Verb
+from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
-from forklake.model.ids import CatalogId, DataFileId, SnapshotId, TableId
+from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, TableId
 from forklake.scan.changes import Place
 from forklake.scan.plan import Positions, Source, plan_scan
 from forklake.store.backend import Database
+from forklake.store.files import FileReader
 from forklake.store.states import FileState, file_states
 
 DML = (Verb.INSERT, Verb.DELETE, Verb.FLUSH, Verb.COMPACT)
@@ -63,6 +64,7 @@ class Resolved:
     """The versions that count, with their row ids; rows that are to be gone are not among them."""
     files: frozenset[DataFileId]
     """The files that the versions of both sides were in."""
+    ids: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class RowComparison:
         here, there = self._states(tables, named)
         strange = self._strange(file for file in here.keys() | named if file not in there)
         known = {file for file in named if file in there or file in strange}
-        touched = {} if self._met is None else touched_rows(self._database, self._lost, self._done, known)
+        touched = {} if self._met is None else touched_rows(self._database, self._lost, self._taking, known)
         for table in tables:
             files = _Files(
                 {n: state for n, state in here.items() if state.table == table and n not in strange},
@@ -162,10 +164,35 @@ class RowComparison:
     def _named(self) -> dict[int, set[DataFileId]]:
         """The files that rows were taken from, by table."""
         found: dict[int, set[DataFileId]] = {}
-        for event in self._done.events:
+        for event in self._taking.events:
             if event.change.files:
                 found.setdefault(event.change.object_id, set()).update(map(DataFileId, event.change.files))
         return found
+
+    @cached_property
+    def _taking(self) -> Events:
+        """What was done, with the files of tables that were dropped, and may be back: they ended unnamed."""
+        dropped = {e.change.object_id for e in self._done.events if e.change.verb is Verb.DROP_TABLE}
+        if not dropped or self._done.is_everything:
+            return self._done
+        files = {table: self._files_there(TableId(table)) for table in dropped}
+        more = [
+            replace(e, change=Change(Verb.DELETE, e.change.object_id, files=known))
+            for e in self._done.events
+            if e.change.verb is Verb.DROP_TABLE
+            and (
+                known := frozenset(file_states(self._database, e.catalog, FOREVER, files[e.change.object_id]))
+            )
+        ]
+        return replace(self._done, events=(*self._done.events, *more))
+
+    def _files_there(self, table: TableId) -> frozenset[int]:
+        found = self._theirs.table(table)
+        if found is None:
+            return frozenset()
+        head = self._theirs.head
+        reader = FileReader(self._database, head.catalog_id, table, head.snapshot_id)
+        return frozenset(f.id for f in (*reader.files(), *(file for file, _ in reader.inlined_files())))
 
     def _states(
         self, tables: Sequence[int], named: Iterable[DataFileId]
@@ -206,6 +233,9 @@ class RowComparison:
         for file in sorted(files.named):
             old, new = files.there.get(file), here.get(file)
             touched = files.touched.get(file)
+            if new is None and touched is None:
+                # Only the other side has ever had it.
+                continue
             lost = NO_POSITIONS if old is None or touched is None else self._lost.of(old)
             both = NO_POSITIONS if touched is None else common(touched.positions, lost)
             if old is None or not old.is_live:
@@ -221,6 +251,7 @@ class RowComparison:
                 retired[file] = old
             if len(both):
                 doubtful[file] = both
+        self._leave_restored(added, retired)
         dropped: dict[DataFileId, Positions] = {}
         examined = self._examine(table, doubtful, files, here) if doubtful else None
         resolved: Resolved | None = None
@@ -247,12 +278,36 @@ class RowComparison:
             resolved,
         )
 
+    def _leave_restored(
+        self, added: dict[DataFileId, FileState], retired: dict[DataFileId, FileState]
+    ) -> None:
+        """A file that went and came back as it was, under another id, is the same file."""
+        if not (added and retired):
+            return
+        gone = {key: file for file, key in self._identities(self._theirs, retired).items()}
+        for number, key in self._identities(self._ours, added).items():
+            file = gone.get(key)
+            if file is not None and self._lost.of(added[number]).equals(self._lost.of(retired[file])):
+                del added[number], retired[file], gone[key]
+
+    def _identities(
+        self, side: Side, states: dict[DataFileId, FileState]
+    ) -> dict[DataFileId, tuple[str, int | None]]:
+        """What tells files apart whatever their ids: where they are, or the rows themselves; and row ids."""
+        some = next(iter(states.values()))
+        reader = FileReader(self._database, side.head.catalog_id, some.table, side.head.snapshot_id)
+        contents = reader.contents([state.file for state in states.values() if state.file.inlined])
+        return {
+            number: (contents.get(number, state.file.path), state.file.row_id_start)
+            for number, state in states.items()
+        }
+
     def _resolved(self, examined: Examined) -> Resolved | None:
         if self._prefer is None or not examined.count(Outcome.CONFLICT):
             return None
         rows = examined.conflicting("ours" if self._prefer == "source" else "theirs")
         ours, theirs = examined.ours(Outcome.CONFLICT), examined.theirs(Outcome.CONFLICT)
-        return Resolved(rows, frozenset((*ours, *theirs)))
+        return Resolved(rows, frozenset((*ours, *theirs)), examined.ids(Outcome.CONFLICT))
 
     def _delete(
         self,
@@ -291,7 +346,7 @@ class RowComparison:
             self._seen(self._ours, targets),
             self._seen(self._theirs, here_now),
             self._theirs_took_rows(table),
-            *self._changed_by_both(doubtful),
+            *self._changed_by_both(table, doubtful),
         )
         sides = [rows.Side(ours, here_now)]
         examined = rows.examine(
@@ -354,7 +409,9 @@ class RowComparison:
         found: Table | None = side.table(table)
         return None if found is None else Draft(side.state, side.head).source(found)
 
-    def _changed_by_both(self, doubtful: dict[DataFileId, Positions]) -> tuple[Places, Places, Places]:
+    def _changed_by_both(
+        self, table: TableId, doubtful: dict[DataFileId, Positions]
+    ) -> tuple[Places, frozenset[int], frozenset[int]]:
         """Rows that both deleted themselves, and those that merges of ours and of theirs have decided of.
 
         That each of them meant to delete a row does not say that both may.
@@ -362,7 +419,10 @@ class RowComparison:
         met = Events(()) if self._met is None else self._met()
         ours, theirs = (self._touched(e.only(Verb.DELETE), doubtful) for e in (self._done, met))
         twice = {file: common(ours[file], theirs[file]) for file in ours.keys() & theirs.keys()}
-        mine, yours = (self._touched(e.only(Verb.DELETE, RESOLVED), doubtful) for e in (self._done, met))
+        mine, yours = (
+            frozenset(row for e in side.events if e.change.object_id == table for row in e.change.rows)
+            for side in (self._done, met)
+        )
         return twice, mine, yours
 
     def _touched(self, events: Events, files: dict[DataFileId, Positions]) -> Places:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from forklake.errors import InvalidArgument
 from forklake.model.ids import SnapshotId
 from forklake.model.names import quoted
 
@@ -76,6 +77,8 @@ class Change:
     """Data files whose rows a delete, compaction or flush touched."""
     paths: frozenset[str] = frozenset()
     """Files that existed before and became part of a table."""
+    rows: frozenset[int] = frozenset()
+    """The ids of rows that a merge has decided of."""
 
     def renumbered(self, ids: Callable[[int], int]) -> Change:
         """The same change after provisional ids were replaced by those the commit was given."""
@@ -119,7 +122,19 @@ class Conflict:
     def __str__(self) -> str:
         """One clause for people, such as `table "users" was altered in snapshot 44`."""
         rows = f": {self.row_count}" if self.row_count else ""
-        return f"{describe(self.theirs)} in snapshot {self.snapshot} ({self.rule}{rows})"
+        what = describe(self.theirs, changed=self.row_count > 0)
+        return f"{what} in snapshot {self.snapshot} ({self.rule}{rows})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets all but the rows: they are read by the one that merged."""
+        kept = [getattr(self, each.name) for each in fields(self) if each.compare]
+        return Conflict, (*kept, _rows_elsewhere if self.row_count else list)
+
+
+def _rows_elsewhere() -> list[RowConflict]:
+    raise InvalidArgument(
+        "the rows of a conflict are read in the process that merged: merge again with dry_run"
+    )
 
 
 _PAST = {
@@ -141,14 +156,14 @@ _PAST = {
 }
 
 
-def describe(change: Change) -> str:
-    """What happened to which object, as a clause."""
+def describe(change: Change, *, changed: bool = False) -> str:
+    """What happened to which object, as a clause; `changed` if rows were updated or deleted."""
     action, _, noun = change.verb.partition("_")
     noun = {"": "table", "column": "table"}.get(noun, noun)
     label = "" if change.name is None else " " + quoted(change.name)
     if change.name is not None and change.schema not in (None, "main"):
         label = f" {quoted(change.schema or '')}.{quoted(change.name)}"
-    return f"{noun}{label} {_PAST[action]}"
+    return f"{noun}{label} {'has changed rows' if changed else _PAST[action]}"
 
 
 def notation(changes: Iterable[Change]) -> str:
@@ -215,6 +230,7 @@ def _to_json(change: Change) -> dict[str, Any]:
         "detail": change.detail,
         "files": sorted(change.files) or None,
         "paths": sorted(change.paths) or None,
+        "rows": sorted(change.rows) or None,
     }
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -231,6 +247,7 @@ def from_footprint(text: str) -> tuple[Change, ...]:
             detail=entry.get("detail"),
             files=frozenset(entry.get("files", ())),
             paths=frozenset(entry.get("paths", ())),
+            rows=frozenset(entry.get("rows", ())),
         )
         for entry in json.loads(text)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pyarrow as pa
@@ -90,7 +91,7 @@ def test_a_preferred_side_decides_of_single_rows_and_all_others_come_together(
     mine, yours = values(one), values(other)
     lake.merge("other", into="p")
     lake.fork_many("p", ["for source", "for target"])
-    with pytest.raises(MergeConflict, match='prefer="source"') as refused:
+    with pytest.raises(MergeConflict, match="merge with prefer source or target") as refused:
         lake.merge("one", into="p")
     (conflict,) = refused.value.conflicts
     assert conflict.row_count == 2
@@ -318,3 +319,83 @@ def test_what_was_restored_on_one_side_stands_in_nobodys_way(
     lake.merge("two", into="p")
     assert parent.table("t").count() == ROWS + 1 - 50
     assert parent.table("t").scan("v = 9").count() == 0
+
+
+@pytest.mark.parametrize("limit", [0, 100])
+@pytest.mark.parametrize(
+    "change", [None, set_to(5, "id = 1"), gone("id = 1")], ids=["none", "update", "delete"]
+)
+def test_a_table_that_was_dropped_and_is_back_brings_no_row_twice(
+    lake: forklake.Lake, parent: forklake.Catalog, change: Any, limit: int
+) -> None:
+    parent.table("t").set_option("data_inlining_row_limit", limit)
+    parent.table("t").append(fresh(3, 1000).to_pylist())
+    fork = lake.fork("p", "f")
+    if change is not None:
+        change(fork.table("t"))
+    expected = values(fork)
+    parent.drop_table("t")
+    parent.undrop_table("t")
+    lake.merge("p", into="f")
+    assert values(fork) == expected
+    lake.merge("f", into="p")
+    assert values(parent) == expected
+
+
+def test_a_replay_keeps_definitions_of_the_fork_and_drops_what_the_parent_dropped(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    fork.table("t").add_column("mine", "VARCHAR")
+    fork.table("t").update({"mine": "'x'"}, "id < 5")
+    fork.table("u").append(fresh(1, 2000))
+    parent.table("t").append(fresh(2, 1000))
+    parent.drop_table("u")
+    done = lake.replay("f", onto="p")
+    assert {conflict.ours.name for conflict in done.refused} == {"u"}
+    assert fork.table("t").scan("mine = 'x'").count() == 5
+    assert (fork.table("t").count(), "u" in fork) == (ROWS + 2, False)
+    assert fork.at(done.snapshot - 1).table("u").count() >= ROWS
+    assert {info.name for info in lake.catalogs()} == {"p", "f"}
+    lake.merge("f", into="p")
+    assert parent.table("t").scan("mine = 'x'").count() == 5
+
+
+def test_only_the_rows_that_a_merge_decided_of_count_as_decided(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    parent.table("t").update({"v": "1"}, "id = 10")
+    fork.table("t").update({"v": "2"}, "id = 10")
+    parent.compact()
+    fork.compact()
+    lake.merge("p", into="f", prefer="target")
+    parent.table("t").delete("id = 3")
+    lake.merge("f", into="p")
+    expected = base(_10=2)
+    del expected[3]
+    assert values(parent) == expected
+
+
+def test_what_was_restored_is_no_difference_and_nothing_to_merge(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    start = fork.snapshot
+    fork.table("t").update({"v": "1"}, f"id < {LARGE}")
+    fork.table("t").restore(start)
+    assert fork.diff().is_empty
+    assert lake.merge("f", into="p").tables == ()
+
+
+def test_a_conflict_can_be_pickled_and_says_where_its_rows_are(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    both_change(lake, set_to(1, "id = 1"), set_to(2, "id = 1"))
+    with pytest.raises(MergeConflict) as refused:
+        lake.merge("one", into="p")
+    copied = pickle.loads(pickle.dumps(refused.value))  # noqa: S301 - our own
+    assert (str(copied), copied.conflicts) == (str(refused.value), refused.value.conflicts)
+    assert copied.conflicts[0].theirs.schema == copied.conflicts[0].ours.schema == "main"
+    with pytest.raises(InvalidArgument, match="in the process that merged"):
+        copied.conflicts[0].rows()
