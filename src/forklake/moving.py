@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from forklake.data.storage import Storage
 from forklake.errors import FileMissing, InvalidArgument
 from forklake.fork.paths import refuse_overlap
@@ -16,13 +18,24 @@ def guarded(database: Database, data_path: str) -> Database:
     """The database, or one that can only be read if it was copied or moved and nobody has said which."""
     before = former_home(database)
     if before is None:
-        return database
+        return _with_files(database, data_path)
     return ReadOnlyDatabase(
         database,
         f"the metadata at {database.url} were copied or moved: they were at {before}, and what is written "
         f"would go to {data_path}, beside what the original writes. If the lake moved, say so once: "
         "`forklake --lake URL moved`, or connect(…, moved=True). For a copy, copy the files too, and add "
         "their data path to that. Reading works in any case",
+    )
+
+
+def _with_files(database: Database, data_path: str) -> Database:
+    """The database, or one that can only be read if the folder of its files is gone."""
+    if "://" in data_path or Path(data_path).exists() or not database.rows("some_files", most=1):
+        return database
+    return ReadOnlyDatabase(
+        database,
+        f"the files of the lake were in {data_path}, which is not there: put them back, or say where they "
+        "are now, once: `forklake --lake URL moved --data-path PATH`, or connect(…, data_path=…, moved=True)",
     )
 
 

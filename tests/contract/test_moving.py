@@ -242,3 +242,25 @@ def test_a_relative_data_path_is_stored_as_the_folder_it_means(
         assert lake.catalog("c").table("t").to_arrow().num_rows == 100
     with pytest.raises(forklake.DataPathMismatch):
         forklake.connect(lake_url, data_path="here/files")
+
+
+def test_a_lake_whose_files_are_gone_is_read_only_and_says_where_to_look(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    with forklake.connect(f"sqlite:///{tmp_path}/one/l.db", create=True) as lake:
+        table = lake.create_catalog("c").create_table("t", "id BIGINT")
+        table.append({"id": range(1_000)})
+    (tmp_path / "one").rename(tmp_path / "two")
+    with forklake.connect(f"sqlite:///{tmp_path}/two/l.db") as lake:
+        with pytest.raises(forklake.ReadOnlyStore, match="which is not there"):
+            lake.catalog("c").table("t").append({"id": range(1_000)})
+        with pytest.raises(forklake.FileMissing, match="moved=True"):
+            lake.catalog("c").table("t").scan().to_pylist()
+    assert not (tmp_path / "one").exists()
+    moved = tmp_path / "two" / "l.db.files"
+    with forklake.connect(f"sqlite:///{tmp_path}/two/l.db", data_path=moved, moved=True) as lake:
+        lake.catalog("c").table("t").append({"id": range(1_000)})
+        assert (
+            lake.catalog("c").table("t").count()
+            == len(lake.catalog("c").table("t").scan().to_arrow())
+            == 2_000
+        )

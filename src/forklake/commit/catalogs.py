@@ -86,7 +86,8 @@ def undrop_catalog(
         locked = session.lock_head(CatalogId(catalog))
         if locked is None or locked[0][3] is None:
             raise CatalogExists(f'catalog "{name}" was brought back by somebody else')
-        _refuse_taken(session, new_name)
+        if session.rows("catalog_by_name", name=new_name):
+            raise _taken_again(new_name)
         _, numbers = locked
         head = Head(CatalogId(catalog), SnapshotId(snapshot), schema_version, data_path, as_time(moment))
         new = replace(
@@ -104,7 +105,7 @@ def undrop_catalog(
     try:
         commit_once(database, write)
     except UniqueViolation as error:
-        raise _taken(new_name) from error
+        raise _taken_again(new_name) from error
     return new_name
 
 
@@ -263,6 +264,12 @@ def _insert_catalog(session: Session, catalog: CatalogId, uuid: str, name: str, 
 def _refuse_taken(session: Session, name: str) -> None:
     if session.rows("catalog_by_name", name=name):
         raise _taken(name)
+
+
+def _taken_again(name: str) -> CatalogExists:
+    return CatalogExists(
+        f'another catalog is named "{name}" now: bring this one back under another name (as_name)'
+    )
 
 
 def _taken(name: str) -> CatalogExists:

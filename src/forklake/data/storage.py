@@ -180,7 +180,8 @@ class Storage:
         reason = self.s3.options.hidden(error.strerror or str(error))
         if isinstance(error, FileNotFoundError):
             return FileMissing(
-                f"{address} is missing: restore it, or see whether the data path is the right one"
+                f"{address} is missing: restore it, or see whether the data path is the right one; "
+                "if the lake has moved, connect once with data_path=… and moved=True"
             )
         if taken:
             return StorageError(
