@@ -116,5 +116,6 @@ def _outside(kind: str, null: object, nan: object, low: str | None, high: str | 
             text = bound.replace("'", "''")
             parts.append(f"{value} {sign} CAST('{text}' AS {kind})")
     where = " OR ".join(parts) or "false"
-    # NaN lies above all bounds.
-    return f"({where}) AND NOT isnan(v)" if kind in ("FLOAT", "DOUBLE") and nan else where
+    # NaN lies above all bounds; where a file does not say whether it has any, it may have.
+    may_be_nan = kind in ("FLOAT", "DOUBLE") and (nan is None or bool(nan))
+    return f"({where}) AND NOT isnan(v)" if may_be_nan else where
