@@ -11,7 +11,6 @@ from forklake.commit.draft import Draft
 from forklake.commit.once import Once, check_work
 from forklake.commit.output import settle_rows
 from forklake.commit.publish import Claim, Published, publish
-from forklake.commit.restore import restore_objects
 from forklake.diffing import CatalogDiff, catalog_diff
 from forklake.distributing import Coordinator, DistributedVerbs
 from forklake.errors import CommittedBefore, ForklakeError, InvalidArgument, StoreBusy, StoreError
@@ -234,10 +233,6 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     def _said(self, info: CommitInfo | None = None) -> Author:
         return author_of(**(self._info if info is None else self._info | info))
-
-    def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
-        """Make some objects what they were at an earlier snapshot; those that were not there are dropped."""
-        self.apply(lambda draft: restore_objects(draft, self.at(since).read(), objects))
 
     def read(self) -> Draft:
         """The catalog as it is now, or as it was."""

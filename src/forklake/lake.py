@@ -20,6 +20,7 @@ from forklake.commit.catalogs import (
     rename_catalog,
     undrop_catalog,
 )
+from forklake.commit.restore import restore_objects
 from forklake.commit.sweep import Swept, sweep
 from forklake.data.storage import Storage, open_storage, split_data_path
 from forklake.engine.remote import check_extensions
@@ -345,7 +346,7 @@ class _Hands:
     fork: Catalog
 
     def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
-        self.fork.take_back(objects, since)
+        self.fork.apply(lambda draft: restore_objects(draft, self.fork.at(since).read(), objects))
 
     def go_back(self, snapshot: SnapshotId) -> None:
         self.fork.restore(snapshot)

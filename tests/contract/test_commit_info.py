@@ -18,7 +18,7 @@ INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 
 # What commits nothing: it reads, or changes what has no history.
 READS = {
-    "Lake": "catalog catalogs close expire_reservations options set_option set_ttl snapshots",
+    "Lake": "catalog catalogs close expire_reservations now options read set_option set_ttl snapshots",
     "Catalog": "apply at begin_distributed cancel_distributed diff macros plan_compaction "
     "plan_rewrite_deletes read reservations schemas snapshots table tables tags views",
     "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "
@@ -44,6 +44,7 @@ def lake_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
     lake.create_catalog("base")
     for name in ("old", "gone", "d1", "expiring"):
         lake.fork("base", name)
+    lake.fork("base", "late")
     side = lake.fork("base", "side")
     side.create_table("t", "id INT")
     lake.set_ttl("expiring", timedelta(microseconds=1))
@@ -56,6 +57,8 @@ def lake_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         "rename_catalog": lambda **info: lake.rename_catalog("old", "new_name", **info),
         "drop_catalog": lambda **info: lake.drop_catalog("gone", **info),
         "drop_catalogs": lambda **info: lake.drop_catalogs(["d1"], **info),
+        "undrop_catalog": lambda **info: lake.undrop_catalog("d1", **info),
+        "replay": lambda **info: lake.replay("late", "base", **info),
     }
 
 
@@ -67,8 +70,8 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         catalog.create_schema(name)
     for name in ("compacted", "holed", "elsewhere"):
         table = catalog.create_table(name, "id INT")
-        for start in (0, 100):
-            table.append([{"id": n} for n in range(start, start + 50)])
+        for first in (0, 100):
+            table.append([{"id": n} for n in range(first, first + 50)])
             catalog.flush_inlined(name)
     catalog.table("holed").delete("id < 10")
     catalog.create_table("dropped", "id INT")
@@ -87,6 +90,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         part = write_part(ds, "inlined", [{"id": 5}], part=0)
         catalog.commit_distributed(ds, [part], **info)
 
+    start = catalog.snapshot
     return {
         "create_schema": lambda **info: catalog.create_schema("s", **info),
         "rename_schema": lambda **info: catalog.rename_schema("s1", "s3", **info),
@@ -109,6 +113,10 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         "commit_distributed": distributed,
         "fork": lambda **info: catalog.fork("forked", **info),
         "merge_into": lambda **info: catalog.merge_into("origin", **info),
+        "restore_table": lambda **info: catalog.restore_table("inlined", start, **info),
+        "undrop_table": lambda **info: catalog.undrop_table("dropped", **info),
+        "undo": lambda **info: catalog.undo(catalog.snapshot, **info),
+        "restore": lambda **info: catalog.restore(start, **info),
     }
 
 
@@ -120,6 +128,7 @@ def table_calls(lake: forklake.Lake, folder: Any) -> dict[str, Callable[..., Any
     table.append([{"id": n, "n": 0} for n in range(50, 100)])
     imported = catalog.create_table("imported", "id INT")
     pq.write_table(table.scan(columns=["id"]).to_arrow(), folder / "in.parquet")
+    start = catalog.snapshot
     return {
         "compact": lambda **info: table.compact(**info),
         "append": lambda **info: table.append([{"id": 1, "n": 1}], **info),
@@ -144,6 +153,7 @@ def table_calls(lake: forklake.Lake, folder: Any) -> dict[str, Callable[..., Any
         "comment": lambda **info: table.comment("text", **info),
         "rename": lambda **info: table.rename("t2", **info),
         "drop": lambda **info: imported.drop(**info),
+        "restore": lambda **info: table.restore(start, **info),
     }
 
 

@@ -326,6 +326,7 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "fork": data(*lake, "fork", "shop", "agent"),
         "diff": data("--lake", url, "--catalog", "agent", "diff"),
         "merge": data(*lake, "merge", "agent", "--into", "shop"),
+        "replay": data(*lake, "replay", "agent", "--onto", "shop"),
         "rename": data(*lake, "rename", "x", "y"),
         "ttl": data(*lake, "ttl", "y", "1h"),
         "materialize": data(*lake, "materialize", "agent"),
@@ -742,7 +743,7 @@ def test_the_demo_tells_the_same_as_json() -> None:
     story = data("demo", "--no-spark")
     assert [step["title"] for step in story["steps"]] == ["A lake on SQLite", *(step.title for step in STEPS)]
     assert all(step["said"] and step["milliseconds"] >= 0 for step in story["steps"])
-    agents = {f"agent_{number:04}" for number in range(1, 9)} | {"one_more"}
+    agents = {f"agent_{number:04}" for number in range(1, 29)} | {"one_more"}
     assert {snapshot["catalog"] for snapshot in story["snapshots"]} == {None, "shop", "lab", "bikes"} | agents
     assert story["kept"] is None
 

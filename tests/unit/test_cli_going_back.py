@@ -70,4 +70,4 @@ def test_a_catalog_is_brought_back(url: str) -> None:
     assert listed["expires_at"] is not None
     data("--lake", url, "drop", "old", "--yes")
     data("--lake", url, "create", "old")
-    assert "exists" in refusal("--lake", url, "undrop", "old")
+    assert "as_name" in refusal("--lake", url, "undrop", "old")

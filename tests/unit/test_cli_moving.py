@@ -90,10 +90,14 @@ def test_every_command_that_commits_says_who_and_why(url: str) -> None:
         "compact": ["--catalog", "shop", "compact"],
         "create": ["create", "new"],
         "fork": ["fork", "shop", "f"],
+        "replay": ["replay", "side", "--onto", "shop"],
         "merge": ["merge", "side", "--into", "shop"],
         "rename": ["rename", "new", "newer"],
         "materialize": ["materialize", "f"],
         "drop": ["drop", "other"],
+        "undrop": ["undrop", "other"],
+        "undo": ["--catalog", "shop", "undo", "LAST"],
+        "restore": ["--catalog", "shop", "restore", "--all", "--at", "FIRST"],
     }
     commits = {
         command.__name__
@@ -105,6 +109,17 @@ def test_every_command_that_commits_says_who_and_why(url: str) -> None:
     others = ["init", "moved", "catalogs", "diff", "ttl", "tables", "describe", "snapshots", "demo"]
     assert {command.__name__ for command in COMMANDS} - commits == set(others)
     for name, arguments in calls.items():
-        done("--lake", url, *arguments, "--author", "ada", "--message", name)
-        last = data("--lake", url, "snapshots")[-1]
+        known = [str(entry["id"]) for entry in data("--lake", url, "--catalog", "shop", "snapshots")]
+        words = {"LAST": known[-1], "FIRST": known[2]}
+        done(
+            "--lake",
+            url,
+            *(words.get(word, word) for word in arguments),
+            "--author",
+            "ada",
+            "--message",
+            name,
+        )
+        # A replay also makes a fork and drops it again.
+        last = [entry for entry in data("--lake", url, "snapshots") if entry["author"]][-1]
         assert (last["author"], last["message"]) == ("ada", name)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
 from forklake.cli.managing import CatalogNow
 from forklake.cli.options import GoBackTo, Settings, span
 from forklake.cli.render import render
-
-_Author = Annotated[str | None, typer.Option(metavar="NAME", help="Who says so.")]
-_Message = Annotated[str | None, typer.Option(metavar="TEXT", help="What the commit says.")]
+from forklake.model.snapshots import CommitInfo
 
 
 def restore(
@@ -25,8 +23,7 @@ def restore(
     as_name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Another name for the table.")
     ] = None,
-    author: _Author = None,
-    message: _Message = None,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Make a table, or all of --catalog, what it was, as one more commit. No file is written."""
     if (table is None) != everything:
@@ -36,23 +33,21 @@ def restore(
     with settings.connect() as lake:
         catalog = settings.find_catalog(lake)
         if table is None:
-            catalog.restore(at, author=author, message=message)
+            catalog.restore(at, **info)
         else:
-            with catalog.transaction(author=author, message=message) as tx:
-                tx.restore_table(table, at, as_name=as_name)
+            catalog.restore_table(table, at, as_name=as_name, **info)
         render(CatalogNow.of(catalog), settings.output)
 
 
 def undo(
     settings: Settings,
     snapshot: Annotated[int, typer.Argument(metavar="SNAPSHOT", help="The commit, by its number.")],
-    author: _Author = None,
-    message: _Message = None,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Take back what one commit of --catalog did, as one more commit, if nothing since is in the way."""
     with settings.connect() as lake:
         catalog = settings.find_catalog(lake)
-        catalog.undo(snapshot, author=author, message=message)
+        catalog.undo(snapshot, **info)
         render(CatalogNow.of(catalog), settings.output)
 
 
@@ -65,11 +60,10 @@ def undrop(
     ttl: Annotated[
         str | None, typer.Option(metavar="TIME", help="Let it expire: 90s, 30m, 12h, 7d from now.")
     ] = None,
-    author: _Author = None,
-    message: _Message = None,
+    **info: Unpack[CommitInfo],
 ) -> None:
     """Bring back the catalog of a name that was dropped last, with all its history."""
     lifetime = None if ttl is None else span(ttl)
     with settings.connect() as lake:
-        back = lake.undrop_catalog(name, as_name=as_name, ttl=lifetime, author=author, message=message)
+        back = lake.undrop_catalog(name, as_name=as_name, ttl=lifetime, **info)
         render(CatalogNow.of(back), settings.output)

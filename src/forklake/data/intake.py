@@ -109,6 +109,8 @@ def _batches(data: object, target: _Target) -> Iterator[pa.RecordBatch]:
 
 def opened(data: Any) -> pa.RecordBatchReader:
     """A stream of batches, read as it is."""
+    if isinstance(data, pa.RecordBatchReader):
+        return data
     kind = type(data)
     if hasattr(kind, "to_batches") and hasattr(kind, "schema"):
         # Through the C interface, errors would be nothing but text.

@@ -251,7 +251,8 @@ class RowComparison:
                 retired[file] = old
             if len(both):
                 doubtful[file] = both
-        self._leave_restored(added, retired)
+        if not doubtful:
+            self._leave_restored(added, retired)
         dropped: dict[DataFileId, Positions] = {}
         examined = self._examine(table, doubtful, files, here) if doubtful else None
         resolved: Resolved | None = None
