@@ -7,7 +7,7 @@ or only moved: as it was (the base), as the source has it now (ours), and as the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal
@@ -24,18 +24,15 @@ from forklake.model.columns import Columns
 from forklake.model.ids import DataFileId
 from forklake.model.kernels import pc
 from forklake.model.names import quoted
-from forklake.scan.changes import Place, place_of, plan_of
+from forklake.scan.changes import Place, plan_of
 from forklake.scan.plan import Positions, ScanFile, Source
-from forklake.store.states import FileState
-
-_FILES = "examined_files"
 
 
 class Outcome(IntEnum):
     """What becomes of a row that was looked at."""
 
     AGREED = 0
-    """Both have the same version, or neither has the row by one deed, or both decided a conflict alike.
+    """Both have the same version, or one commit deleted it in both, or both decided a conflict alike.
 
     Other equal values are no agreement: both may have added one.
     """
@@ -47,13 +44,13 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """Where rows of one side may be."""
+class Candidates:
+    """Files that may hold rows, as one catalog reads them."""
 
     source: Source
     places: Sequence[Place]
 
-    def holding(self, low: int, high: int) -> Side:
+    def holding(self, low: int, high: int) -> Candidates:
         """Only the files that may hold rows with ids in a range."""
         return replace(self, places=[place for place in self.places if _may_hold(place, low, high)])
 
@@ -128,12 +125,14 @@ class Examined:
         return self.query.side(side, self._conflicting())
 
     def _conflicting(self) -> pa.Table:
-        rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(Outcome.CONFLICT)))
-        return rows.select(["row_id"])
+        return self._with(Outcome.CONFLICT).select(["row_id"])
+
+    def _with(self, outcome: Outcome) -> pa.Table:
+        return self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
 
     def count(self, outcome: Outcome) -> int:
         """How many rows have an outcome."""
-        return pc.sum(pc.equal(self.rows.column("outcome"), int(outcome))).as_py() or 0
+        return self._with(outcome).num_rows
 
     def ours(self, *outcomes: Outcome) -> dict[DataFileId, Positions]:
         """Where the source has the rows of some outcomes, if it has them."""
@@ -145,13 +144,11 @@ class Examined:
 
     def ids(self, outcome: Outcome) -> frozenset[int]:
         """The ids of the rows of an outcome."""
-        rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
-        return frozenset(rows.column("row_id").to_pylist())
+        return frozenset(self._with(outcome).column("row_id").to_pylist())
 
     def files(self, outcome: Outcome) -> frozenset[DataFileId]:
         """The files in which rows of an outcome were before."""
-        rows = self.rows.filter(pc.equal(self.rows.column("outcome"), int(outcome)))
-        return frozenset(pc.unique(rows.column("base_file")).to_pylist())
+        return frozenset(self._with(outcome).column("base_file").to_pylist())
 
     @property
     def are_deleted_there(self) -> bool:
@@ -184,15 +181,15 @@ class Examined:
 
 
 def ids_at(
-    engine: Engine, columns: Columns, side: Side, positions: Mapping[DataFileId, Positions]
+    engine: Engine, columns: Columns, found: Candidates, positions: Mapping[DataFileId, Positions]
 ) -> pa.Array:
     """The ids of the rows at some positions of files."""
     tables: dict[str, pa.Table] = {}
     files: dict[int, DataFileId] = {}
-    found = _rows(engine, [side], columns[:1], "base", tables, files)
+    rows = _rows(engine, [found], columns[:1], "base", tables, files)
     tables["examined_positions"] = _positions(positions, {}, files)
     sql = (
-        f"SELECT b.id FROM ({found}) AS b "
+        f"SELECT b.id FROM ({rows}) AS b "
         "SEMI JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position"
     )
     return pa.chunked_array(engine.table(sql, tables).column("id").chunks, pa.int64()).combine_chunks()
@@ -201,15 +198,15 @@ def ids_at(
 def examine(
     engine: Engine,
     columns: Columns,
-    base: Sequence[tuple[Side, Mapping[DataFileId, Positions]]],
-    ours: Sequence[Side],
-    theirs: Sequence[Side],
+    base: Sequence[tuple[Candidates, Mapping[DataFileId, Positions]]],
+    ours: Candidates,
+    theirs: Candidates,
     known: Known,
 ) -> Examined:
     """Look at the rows that were at some positions: where both sides have them now, and who changed them."""
     tables: dict[str, pa.Table] = {}
     files: dict[int, DataFileId] = {}
-    bases = _rows(engine, [side for side, _ in base], columns, "base", tables, files)
+    bases = _rows(engine, [found for found, _ in base], columns, "base", tables, files)
     wanted = {file: positions for _, found in base for file, positions in found.items()}
     tables["examined_positions"] = _positions(wanted, known.deleted_twice, files)
     for name, ids in (("ours", known.ours_decided), ("theirs", known.theirs_decided)):
@@ -220,18 +217,17 @@ def examine(
         "b.id IN (SELECT id FROM decided_by_theirs) AS theirs_decided "
         f"FROM ({bases}) AS b JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
     )
-    ids = engine.table(f"{known_rows} SELECT min(id) AS low, max(id) AS high FROM base", tables).to_pylist()[
-        0
-    ]
+    extremes = engine.table(f"{known_rows} SELECT min(id) AS low, max(id) AS high FROM base", tables)
+    (ids,) = extremes.to_pylist()
     parts: dict[str, str] = {}
     seen = [False] * len(files)
-    for name, sides, by_other in (
+    for name, candidates, by_other in (
         ("ours", ours, known.seen_by_target),
         ("theirs", theirs, known.seen_by_source),
     ):
-        parts[name] = _rows(engine, [side.holding(**ids) for side in sides], columns, name, tables, files)
+        parts[name] = _rows(engine, [candidates.holding(**ids)], columns, name, tables, files)
         seen += [file in by_other for place, file in files.items() if place >= len(seen)]
-    tables[_FILES] = pa.table(
+    tables["examined_files"] = pa.table(
         {
             "place": pa.array(list(files), pa.int64()),
             "file": pa.array(list(files.values()), pa.int64()),
@@ -244,7 +240,6 @@ def examine(
     )
     rows = f"{known_rows}, {found_by_id}, compared AS ({_compared(columns, known)})"
     found = engine.table(f"{rows} {_OUTCOMES}", tables)
-
     return Examined(found, Query(engine, rows, tables, columns))
 
 
@@ -284,7 +279,7 @@ _OUTCOMES = """SELECT c.id AS row_id, b.file AS base_file, o.file AS ours_file, 
 
 def _rows(
     engine: Engine,
-    sides: Sequence[Side],
+    candidates: Sequence[Candidates],
     columns: Columns,
     name: str,
     tables: dict[str, pa.Table],
@@ -293,8 +288,8 @@ def _rows(
     """The rows of some places as SQL, with their ids, places and values; places are numbered in `files`."""
     parts: list[str] = []
     values = ", ".join(f"{quoted(column.name)} AS v{at}" for at, column in enumerate(columns))
-    for number, side in enumerate(sides):
-        plan = plan_of(side.source, side.places)
+    for number, each in enumerate(candidates):
+        plan = plan_of(each.source, each.places)
         engine.verify(plan)
         wanted = Wanted(columns, row_id=True, place=True, prefix=f"{name}{number}")
         found = relation(plan, engine.storage, wanted)
@@ -336,19 +331,6 @@ def _struct(alias: str, columns: Columns) -> str:
         for at, column in enumerate(columns)
     ]
     return f"struct_pack({', '.join(fields)})"
-
-
-def places_of(
-    states: Sequence[FileState], contents: Mapping[DataFileId, str], *, whole: bool = False
-) -> Iterator[Place]:
-    """Files with what they have lost, or as if they had lost nothing."""
-    for state in states:
-        if whole:
-            yield place_of(replace(state.file, deletes=None), contents)
-            continue
-        deleted = pa.array(sorted(state.positions), pa.int64()) if state.positions else None
-        place = place_of(state.file, contents)
-        yield replace(place, deleted=deleted)
 
 
 def _may_hold(place: Place, low: int, high: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from forklake.commit.conflicts import DROPS, MERGE_RULES, TAKEN, YIELDING, conflicts
+from forklake.commit.conflicts import DML, DROPS, MERGE_RULES, RETIRES, TAKEN, YIELDING, conflicts
 from forklake.commit.figures import KnownFigures
 from forklake.commit.publish import publish
 from forklake.engine.local import Engine
@@ -26,7 +26,7 @@ from forklake.errors import (
 from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.net import Net, kind_of, net_changes, own_events, same
-from forklake.fork.row_changes import DML, TAKES_ROWS, Prefer, RowChanges, RowComparison
+from forklake.fork.row_changes import Prefer, RowChanges, RowComparison
 from forklake.fork.side import Side
 from forklake.fork.version_vectors import Events, Relation, Span, UnseenEvents, brought, events, relation
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
@@ -167,7 +167,7 @@ class Merging:
             compared.rows,
             compared.seen,
         )
-        changes = builder.unsettled().changes
+        changes = builder.unsettled.changes
         found = [
             *self._conflicts(builder, changes, compared),
             *_row_conflicts(builder, compared.rows, compared.met),
@@ -316,7 +316,7 @@ def _row_conflicts(
         takes = [
             event
             for event in met.everything().events
-            if event.change.object_id == table.id and event.change.verb in TAKES_ROWS
+            if event.change.object_id == table.id and event.change.verb in RETIRES
         ]
         last = next((event for event in reversed(takes) if event.change.files & files), takes[-1])
         ours = builder.row_change(table.id, files)
@@ -377,7 +377,7 @@ def _tables(database: Database, found: Prepared) -> Iterator[MergedTable]:
                 changes.rows_added,
                 changes.rows_removed,
             )
-    for number in found.builder.unsettled().dropped_tables:
+    for number in found.builder.unsettled.dropped_tables:
         table = theirs.table(number)
         if table is not None:
             totals = totals_of(database, theirs.head.catalog_id, table.id, theirs.head.snapshot_id)

@@ -67,11 +67,8 @@ class MergeBuilder:
             if table is not None and not self._is_gone("table", table):
                 self.draft.adopt_layout(layout.table, *layout.ours)
         self._staged = tuple(found for changes in self._rows for found in self._stage(changes))
-        self._unsettled = self._plan(self._staged)
-
-    def unsettled(self) -> Plan:
+        self.unsettled = self._plan(self._staged)
         """What the commit does, before anything is written for it."""
-        return self._unsettled
 
     def settled(self, storage: Storage, options: Options) -> Plan:
         """What the commit has to write: small deletes stay inline, others are written into delete files."""

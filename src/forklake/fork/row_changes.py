@@ -7,34 +7,32 @@ Rows that the other side may have changed or moved are looked for one by one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
 
+from forklake.commit.conflicts import DML, RETIRES
 from forklake.commit.draft import Draft
 from forklake.data.deletes import united
-from forklake.engine import compare as rows
-from forklake.engine.compare import Examined, Known, Outcome
+from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_at
 from forklake.engine.local import Engine
 from forklake.fork.side import Side
 from forklake.fork.touched import NO_POSITIONS, LostPositions, Touched, common, touched_rows
-from forklake.fork.version_vectors import Events
+from forklake.fork.version_vectors import Event, Events
 from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, TableId
-from forklake.scan.changes import Place
+from forklake.scan.changes import Place, place_of
 from forklake.scan.plan import Positions, Source, plan_scan
 from forklake.store.backend import Database
 from forklake.store.files import FileReader
 from forklake.store.states import FileState, file_states
 
-DML = (Verb.INSERT, Verb.DELETE, Verb.FLUSH, Verb.COMPACT)
-TAKES_ROWS = (Verb.DELETE, Verb.FLUSH, Verb.COMPACT)
 Prefer = Literal["source", "target"]
-Places = dict[DataFileId, Positions]
+PositionsByFile = dict[DataFileId, Positions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,9 @@ class RowChanges:
     @property
     def conflicts(self) -> int:
         """How many rows both changed, if nobody has decided what becomes of them."""
-        undecided = self.resolved is None and self.examined is not None
-        return self.examined.count(Outcome.CONFLICT) if undecided and self.examined is not None else 0
+        if self.examined is None or self.resolved is not None:
+            return 0
+        return self.examined.count(Outcome.CONFLICT)
 
 
 class RowComparison:
@@ -176,14 +175,12 @@ class RowComparison:
         if not dropped or self._done.is_everything:
             return self._done
         files = {table: self._files_there(TableId(table)) for table in dropped}
-        more = [
-            replace(e, change=Change(Verb.DELETE, e.change.object_id, files=known))
-            for e in self._done.events
-            if e.change.verb is Verb.DROP_TABLE
-            and (
-                known := frozenset(file_states(self._database, e.catalog, FOREVER, files[e.change.object_id]))
-            )
-        ]
+        more: list[Event] = []
+        for event in self._done.events:
+            if event.change.verb is Verb.DROP_TABLE:
+                table = event.change.object_id
+                known = frozenset(file_states(self._database, event.catalog, FOREVER, files[table]))
+                more.append(replace(event, change=Change(Verb.DELETE, table, files=known)))
         return replace(self._done, events=(*self._done.events, *more))
 
     def _files_there(self, table: TableId) -> frozenset[int]:
@@ -227,33 +224,10 @@ class RowComparison:
 
     def _table(self, table: TableId, files: _Files, here: dict[DataFileId, FileState]) -> RowChanges:
         added = {n: state for n, state in files.here.items() if state.is_live and n not in files.there}
-        retired: dict[DataFileId, FileState] = {}
-        deleted: dict[DataFileId, tuple[FileState, Positions]] = {}
-        doubtful: dict[DataFileId, Positions] = {}
-        for file in sorted(files.named):
-            old, new = files.there.get(file), here.get(file)
-            touched = files.touched.get(file)
-            if new is None and touched is None:
-                # Only the other side has ever had it.
-                continue
-            lost = NO_POSITIONS if old is None or touched is None else self._lost.of(old)
-            both = NO_POSITIONS if touched is None else common(touched.positions, lost)
-            if old is None or not old.is_live:
-                both = NO_POSITIONS if touched is None else touched.positions
-            elif new is not None and new.is_live:
-                fresh = self._lost.more(new, old)
-                if len(fresh):
-                    deleted[file] = (old, fresh)
-            elif touched is not None and len(common(touched.retired, lost)):
-                # Rows that went with the file here were taken from it one by one there.
-                both = touched.positions
-            else:
-                retired[file] = old
-            if len(both):
-                doubtful[file] = both
+        retired, deleted, doubtful = self._by_position(files, here)
         if not doubtful:
             self._leave_restored(added, retired)
-        dropped: dict[DataFileId, Positions] = {}
+        dropped: PositionsByFile = {}
         examined = self._examine(table, doubtful, files, here) if doubtful else None
         resolved: Resolved | None = None
         if examined is not None:
@@ -278,6 +252,35 @@ class RowComparison:
             examined,
             resolved,
         )
+
+    def _by_position(
+        self, files: _Files, here: dict[DataFileId, FileState]
+    ) -> tuple[dict[DataFileId, FileState], dict[DataFileId, tuple[FileState, Positions]], PositionsByFile]:
+        """Files that go, files that lose rows, and rows that the other side may have changed or moved."""
+        retired: dict[DataFileId, FileState] = {}
+        deleted: dict[DataFileId, tuple[FileState, Positions]] = {}
+        doubtful: PositionsByFile = {}
+        for file in sorted(files.named):
+            old, new, touched = files.there.get(file), here.get(file), files.touched.get(file)
+            if new is None and touched is None:
+                # Only the other side has ever had it.
+                continue
+            lost = NO_POSITIONS if old is None or touched is None else self._lost.of(old)
+            both = NO_POSITIONS if touched is None else common(touched.positions, lost)
+            if old is None or not old.is_live:
+                both = NO_POSITIONS if touched is None else touched.positions
+            elif new is not None and new.is_live:
+                fresh = self._lost.more(new, old)
+                if len(fresh):
+                    deleted[file] = (old, fresh)
+            elif touched is not None and len(common(touched.retired, lost)):
+                # Rows that went with the file here were taken from it one by one there.
+                both = touched.positions
+            else:
+                retired[file] = old
+            if len(both):
+                doubtful[file] = both
+        return retired, deleted, doubtful
 
     def _leave_restored(
         self, added: dict[DataFileId, FileState], retired: dict[DataFileId, FileState]
@@ -312,7 +315,7 @@ class RowComparison:
 
     def _delete(
         self,
-        lost: dict[DataFileId, Positions],
+        lost: PositionsByFile,
         there: dict[DataFileId, FileState],
         deleted: dict[DataFileId, tuple[FileState, Positions]],
     ) -> None:
@@ -327,7 +330,7 @@ class RowComparison:
     def _examine(
         self,
         table: TableId,
-        doubtful: dict[DataFileId, Positions],
+        doubtful: PositionsByFile,
         files: _Files,
         here: dict[DataFileId, FileState],
     ) -> Examined | None:
@@ -349,9 +352,13 @@ class RowComparison:
             self._theirs_took_rows(table),
             *self._changed_by_both(table, doubtful),
         )
-        sides = [rows.Side(ours, here_now)]
-        examined = rows.examine(
-            self._engine, ours.table.columns, base, sides, [rows.Side(theirs, targets)], known
+        examined = examine(
+            self._engine,
+            ours.table.columns,
+            base,
+            Candidates(ours, here_now),
+            Candidates(theirs, targets),
+            known,
         )
         if examined.are_deleted_there:
             examined = examined.changed_there_only(self._ids_changed_there(table, theirs))
@@ -360,15 +367,15 @@ class RowComparison:
     def _ids_changed_there(self, table: TableId, theirs: Source) -> pa.Array:
         """The rows that the other side took from files in commits that we have not seen."""
         met = () if self._met is None else self._met().events
-        took = Events(tuple(e for e in met if e.change.object_id == table and e.change.verb in TAKES_ROWS))
+        took = Events(tuple(e for e in met if e.change.object_id == table and e.change.verb in RETIRES))
         named = {DataFileId(file) for event in took.events for file in event.change.files}
-        touched = self._touched(took, dict.fromkeys(named, NO_POSITIONS))
+        touched = self._touched(took, named)
         head = self._theirs.head
         states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
         if not states:
             return NO_POSITIONS
-        side, positions = self._base(theirs, states, touched)
-        return rows.ids_at(self._engine, theirs.table.columns, side, positions)
+        found, positions = self._base(theirs, states, touched)
+        return ids_at(self._engine, theirs.table.columns, found, positions)
 
     def _seen(self, side: Side, places: Sequence[Place]) -> frozenset[DataFileId]:
         """Those of some files that a side has or had."""
@@ -378,41 +385,40 @@ class RowComparison:
 
     def _bases(
         self,
-        doubtful: dict[DataFileId, Positions],
+        doubtful: PositionsByFile,
         files: _Files,
         here: dict[DataFileId, FileState],
         ours: Source,
         theirs: Source,
-    ) -> Iterator[tuple[rows.Side, dict[DataFileId, Positions]]]:
+    ) -> Iterator[tuple[Candidates, PositionsByFile]]:
         """Files that rows were in before, read by whoever has them."""
         for source, states in ((ours, here), (theirs, files.there)):
             found = {file: states[file] for file in doubtful if file in states}
             yield self._base(source, found, doubtful)
             doubtful = {file: positions for file, positions in doubtful.items() if file not in found}
         for catalog in sorted({event.catalog for event in self._done.events}) if doubtful else ():
-            found = file_states(self._database, catalog, SnapshotId(2**62), doubtful)
+            found = file_states(self._database, catalog, FOREVER, doubtful)
             if found:
                 reader = replace(ours.reader, catalog=CatalogId(catalog))
                 yield self._base(replace(ours, reader=reader), found, doubtful)
                 doubtful = {file: positions for file, positions in doubtful.items() if file not in found}
 
     def _base(
-        self, source: Source, states: dict[DataFileId, FileState], doubtful: dict[DataFileId, Positions]
-    ) -> tuple[rows.Side, dict[DataFileId, Positions]]:
-        places = self._places(source, list(states.values()), whole=True)
-        return rows.Side(source, places), {file: doubtful[file] for file in states}
-
-    def _places(self, source: Source, states: list[FileState], *, whole: bool = False) -> list[Place]:
-        contents = source.reader.contents([state.file for state in states if state.file.inlined])
-        return list(rows.places_of(states, contents, whole=whole))
+        self, source: Source, states: dict[DataFileId, FileState], doubtful: PositionsByFile
+    ) -> tuple[Candidates, PositionsByFile]:
+        files = [state.file for state in states.values()]
+        contents = source.reader.contents([file for file in files if file.inlined])
+        # All rows, whatever was deleted: those that are looked for are among them.
+        places = [place_of(replace(file, deletes=None), contents) for file in files]
+        return Candidates(source, places), {file: doubtful[file] for file in states}
 
     def _table_source(self, side: Side, table: TableId) -> Source | None:
         found: Table | None = side.table(table)
         return None if found is None else Draft(side.state, side.head).source(found)
 
     def _changed_by_both(
-        self, table: TableId, doubtful: dict[DataFileId, Positions]
-    ) -> tuple[Places, frozenset[int], frozenset[int]]:
+        self, table: TableId, doubtful: PositionsByFile
+    ) -> tuple[PositionsByFile, frozenset[int], frozenset[int]]:
         """Rows that both deleted themselves, and those that merges of ours and of theirs have decided of.
 
         That each of them meant to delete a row does not say that both may.
@@ -426,13 +432,13 @@ class RowComparison:
         )
         return twice, mine, yours
 
-    def _touched(self, events: Events, files: dict[DataFileId, Positions]) -> Places:
+    def _touched(self, events: Events, files: Collection[DataFileId]) -> PositionsByFile:
         found = touched_rows(self._database, self._lost, events, files)
         return {file: touched.positions for file, touched in found.items()}
 
     def _theirs_took_rows(self, table: TableId) -> bool:
         met = () if self._met is None else self._met().events
-        return any(e.change.object_id == table and e.change.verb in TAKES_ROWS for e in met)
+        return any(e.change.object_id == table and e.change.verb in RETIRES for e in met)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,15 +141,9 @@ class Events:
         """The changes with the commits that made them."""
         return [(event.snapshot, event.change) for event in self.events]
 
-    def only(self, verb: Verb, detail: str | None = None) -> Events:
-        """Only what was done in one way, or in one with some detail."""
-        return Events(
-            tuple(
-                event
-                for event in self.events
-                if event.change.verb is verb and detail in (None, event.change.detail)
-            )
-        )
+    def only(self, verb: Verb) -> Events:
+        """Only what was done in one way."""
+        return Events(tuple(event for event in self.events if event.change.verb is verb))
 
     def of_objects(self, objects: frozenset[int]) -> Events:
         """Only what was done to some objects."""

@@ -422,7 +422,7 @@ SELECT c.catalog_id, c.snapshot_id, c.footprint
   FROM spans($spans)
   JOIN ducklake_snapshot_changes c ON c.catalog_id = k.catalog_id AND c.snapshot_id > k.low AND c.snapshot_id <= k.high
  WHERE c.footprint IS NULL OR c.changes_made LIKE '%created_%' OR c.changes_made LIKE '%altered_%'
-    OR c.changes_made LIKE '%dropped_%'
+    OR c.changes_made LIKE '%dropped_%' OR c.changes_made LIKE '%restored_%'
  ORDER BY c.snapshot_id;
 
 -- name: file_histories
