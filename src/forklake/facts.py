@@ -8,6 +8,7 @@ from forklake.commit.draft import Draft
 from forklake.data.summary import summarise
 from forklake.model.changes import from_footprint
 from forklake.model.entities import Table
+from forklake.model.extremes import greatest, least
 from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId, SnapshotId
 from forklake.model.snapshots import Snapshot
@@ -100,17 +101,18 @@ def stats_of(draft: Draft, table: Table) -> TableStats:
 def _wider(known: ColumnStats | None, more: ColumnStats) -> ColumnStats:
     if known is None:
         return more
-    merged = replace(
+    min_key, min_value = least((known.min_key, known.min_value), (more.min_key, more.min_value))
+    max_key, max_value = greatest((known.max_key, known.max_value), (more.max_key, more.max_value))
+    return replace(
         known,
         value_count=known.value_count + more.value_count,
         null_count=None if known.null_count is None else known.null_count + (more.null_count or 0),
         contains_nan=more.contains_nan or known.contains_nan,
+        min_key=min_key,
+        min_value=min_value,
+        max_key=max_key,
+        max_value=max_value,
     )
-    if more.min_key is not None and (known.min_key is None or more.min_key < known.min_key):
-        merged = replace(merged, min_key=more.min_key, min_value=more.min_value)
-    if more.max_key is not None and (known.max_key is None or more.max_key > known.max_key):
-        merged = replace(merged, max_key=more.max_key, max_value=more.max_value)
-    return merged
 
 
 def history_of(draft: Draft, table: Table) -> list[Snapshot]:

@@ -853,7 +853,7 @@ def test_without_pyspark_the_demo_says_how_to_get_it_and_shows_the_rest(
 
 def test_whoever_names_a_master_needs_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     no_pyspark(monkeypatch)
-    assert "forklake[spark]" in refusal("demo", "--master", "local[2]")
+    assert "PySpark is not installed: run pip install" in refusal("demo", "--master", "local[2]")
 
 
 def test_a_cluster_needs_a_folder_that_its_executors_reach() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
 from forklake.commit.settle import TableWrites
+from forklake.model.extremes import greatest, least
 from forklake.model.files import ColumnStats
 from forklake.model.ids import CatalogId, ColumnId, SnapshotId, TableId
-from forklake.model.keys import is_cut
 from forklake.model.snapshots import Head
 from forklake.store.backend import Row, Session
 
@@ -48,25 +48,17 @@ class Bounds:
 
     def with_stats(self, stats: ColumnStats) -> Bounds:
         """Wider, where a file goes beyond."""
-        known = self
-        if not known.contains_null and stats.null_count != 0:
-            known = replace(known, contains_null=True)
-        if stats.min_key is not None and self.contains_nan != (nan := self._may_be_nan(stats)):
-            known = replace(known, contains_nan=nan)
-        if stats.min_key is not None and (known.min_key is None or stats.min_key < known.min_key):
-            known = replace(known, min_key=stats.min_key, min_value=stats.min_value)
-        if stats.max_key is not None and (known.max_key is None or stats.max_key > known.max_key):
-            known = replace(known, max_key=stats.max_key, max_value=stats.max_value)
-        return known._without_doubts(stats)
-
-    def _without_doubts(self, stats: ColumnStats) -> Bounds:
-        """Without a value of which the key has only the beginning, if another begins alike."""
-        known = self
-        if stats.min_key == self.min_key and stats.min_value != self.min_value and is_cut(self.min_key):
-            known = replace(known, min_value=None)
-        if stats.max_key == self.max_key and stats.max_value != self.max_value and is_cut(self.max_key):
-            known = replace(known, max_value=None)
-        return known
+        min_key, min_value = least((self.min_key, self.min_value), (stats.min_key, stats.min_value))
+        max_key, max_value = greatest((self.max_key, self.max_value), (stats.max_key, stats.max_value))
+        wider = Bounds(
+            self.contains_null or stats.null_count != 0,
+            self.contains_nan if stats.min_key is None else self._may_be_nan(stats),
+            min_value,
+            max_value,
+            min_key,
+            max_key,
+        )
+        return self if wider == self else wider
 
     def _may_be_nan(self, stats: ColumnStats) -> bool | None:
         """Certain only if every file is; None where one does not say, and for types without NaN."""

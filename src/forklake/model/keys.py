@@ -51,7 +51,9 @@ _CLOCKS = {"time": 10**3, "time_ns": 1}
 _BYTES = frozenset({"varchar", "blob"})
 
 _kind = type
-_NAN, _INFINITY, _MINUS_INFINITY, _ZERO = "5", "4", "0", "2"
+NAN = "5"
+"""The key of NaN, which lies above all numbers."""
+_INFINITY, _MINUS_INFINITY, _ZERO = "4", "0", "2"
 _COMPLEMENT = str.maketrans("0123456789", "9876543210")
 _SHIFT = 2**79
 _NEVER, _FOREVER = "0" * 20, "f" * 20
@@ -121,7 +123,7 @@ def _number(value: float | Number) -> str:
         return f"3{499 + len(whole):03d}{whole.rstrip('0')}"
     exact = Number(repr(value)) if isinstance(value, float) else Number(value)
     if exact.is_nan():
-        return _NAN
+        return NAN
     if exact.is_infinite():
         return _INFINITY if exact > 0 else _MINUS_INFINITY
     if not exact:
@@ -221,5 +223,5 @@ def bounds(
     lower = None if low is None or low != low else min_key(low, type)
     upper = None if high is None else max_key(high, type)
     if has_nan(type) and contains_nan is not False:
-        upper = _NAN
+        upper = NAN
     return LOWEST if lower is None else lower, HIGHEST if upper is None else upper

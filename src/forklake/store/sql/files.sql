@@ -253,8 +253,13 @@ WITH known AS (
      GROUP BY column_id
 )
 SELECT t.column_id, t.value_count, CASE WHEN t.unknown_nulls = 0 THEN t.null_count END,
-       (SELECT min(k.min_value) FROM known k WHERE k.column_id = t.column_id AND k.min_key = t.min_key),
-       (SELECT max(k.max_value) FROM known k WHERE k.column_id = t.column_id AND k.max_key = t.max_key),
+       (SELECT CASE WHEN min(k.min_value) = max(k.min_value) AND count(*) = count(k.min_value) THEN min(k.min_value) END
+          FROM known k
+         WHERE k.column_id = t.column_id AND k.min_key = t.min_key),
+       -- '5' is the key of NaN: files that may have it do not say by their keys which has the greatest number.
+       (SELECT CASE WHEN min(k.max_value) = max(k.max_value) AND count(*) = count(k.max_value) THEN max(k.max_value) END
+          FROM known k
+         WHERE k.column_id = t.column_id AND (k.max_key = t.max_key OR t.max_key = '5' AND k.max_key IS NOT NULL)),
        t.min_key, t.max_key, t.contains_nan, t.size_bytes
   FROM totals t;
 
