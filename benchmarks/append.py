@@ -14,8 +14,8 @@ import forklake
 from benchmarks.report import Section, Target, table
 from benchmarks.sample import SCHEMA, sample
 from benchmarks.timing import Timings, cost, in_turns, same, seconds
+from forklake.api.table import Table
 from forklake.model.options import Options
-from forklake.table import Table
 
 MOST = 1.15
 _OURS, _SYNCED, _PLAIN = "forklake append", "pyarrow write_table, fsync", "pyarrow write_table"

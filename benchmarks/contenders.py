@@ -13,8 +13,8 @@ from pathlib import Path
 
 import forklake
 from benchmarks.harness import Change, Writer
-from forklake.catalog import Catalog
-from forklake.table import Table
+from forklake.api.catalog import Catalog
+from forklake.api.table import Table
 
 COLUMNS = "id BIGINT NOT NULL, name VARCHAR, seen TIMESTAMPTZ"
 ADDED = ("note", "VARCHAR")

@@ -22,7 +22,7 @@ from benchmarks.memory import peak_memory
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import same, seconds
 from forklake.data.manifests import write_manifest
-from forklake.data.storage import open_storage
+from forklake.data.storage.storage import open_storage
 from forklake.distributed import DistributedSnapshot, FilePart, write_part
 
 BACKENDS = ("SQLite", "DuckDB", "PostgreSQL")

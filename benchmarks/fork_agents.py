@@ -21,7 +21,7 @@ from benchmarks.fork_shared import WORKERS, Bench, percentile
 from benchmarks.many_files import Backend
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import seconds
-from forklake.lake import Lake
+from forklake.api.lake import Lake
 from forklake.store.postgres import PostgresDatabase
 from forklake.store.sqlite import SqliteDatabase
 

@@ -11,7 +11,7 @@ from benchmarks.fork_shared import AFTER, BEFORE, FEW, STEADY, Bench, analyze, m
 from benchmarks.many_files import ROWS, Backend, Place
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import Timings, Work, cost, in_turns, seconds
-from forklake.table import Table
+from forklake.api.table import Table
 
 _ROUNDS = 25
 _ENOUGH = 5

@@ -9,8 +9,8 @@ from benchmarks.fork_shared import FEW, STEADY, Bench, ms, percentile
 from benchmarks.many_files import Backend
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import Timing, Work, cost, in_turns
+from forklake.api.lake import Lake
 from forklake.fork.create import Mode
-from forklake.lake import Lake
 
 MOST_P50 = 0.005
 MOST_P99 = 0.025

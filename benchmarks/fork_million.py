@@ -15,9 +15,9 @@ from benchmarks.fork_shared import AFTER, BEFORE, FEW, STEADY, Bench, analyze, s
 from benchmarks.many_files import ROWS, Place
 from benchmarks.report import Section, Target, table
 from benchmarks.timing import Timings, Work, cost, in_turns, seconds
-from forklake.lake import Lake
+from forklake.api.lake import Lake
+from forklake.api.table import Table
 from forklake.store.tables import TABLES
-from forklake.table import Table
 
 MOST_BYTES = 600
 _BATCH = 10_000

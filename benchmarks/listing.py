@@ -12,7 +12,7 @@ import pyarrow as pa
 import forklake
 from benchmarks.contenders import lake_url
 from benchmarks.counting import calls
-from forklake.catalog import Catalog
+from forklake.api.catalog import Catalog
 from forklake.store.postgres import PostgresDatabase
 
 COLUMNS = 20

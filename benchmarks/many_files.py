@@ -17,8 +17,8 @@ import pyarrow as pa
 
 import forklake
 from benchmarks.contenders import lake_url
-from forklake.model.keys import key_of
-from forklake.model.types import Scalar
+from forklake.model.types.data_types import Scalar
+from forklake.model.types.sort_keys import key_of
 
 Backend = Literal["PostgreSQL", "SQLite", "DuckDB"]
 

@@ -12,10 +12,10 @@ import forklake
 from benchmarks.counting import calls
 from benchmarks.many_files import CUSTOMERS, PER_DAY, ROWS, Backend, Place, make_files
 from benchmarks.report import Section, Target, table
+from forklake.api.table import Table
 from forklake.store.duckdb import DuckDBDatabase
 from forklake.store.postgres import PostgresDatabase
 from forklake.store.sqlite import SqliteDatabase
-from forklake.table import Table
 
 MOST = 0.05
 FEW = 10

@@ -16,8 +16,8 @@ from benchmarks.report import Section, Target, table
 from benchmarks.sample import SCHEMA, sample
 from benchmarks.stock import attached
 from benchmarks.timing import Timings, Work, cost, in_turns, same, seconds
+from forklake.api.table import Table
 from forklake.model.options import Options
-from forklake.table import Table
 
 _OURS, _PLAIN, _STOCK = "forklake", "DuckDB read_parquet", "DuckLake"
 _DELETED = "id % 100 = 7"

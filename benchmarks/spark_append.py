@@ -14,7 +14,7 @@ from benchmarks.append import sync
 from benchmarks.report import Section, Target, table
 from benchmarks.spark_shared import Bench, cpu_seconds, digest, megabytes, sizes
 from benchmarks.timing import Timings, cost, in_turns, same, seconds
-from forklake.lake import Lake
+from forklake.api.lake import Lake
 from forklake.model.options import Options
 
 MOST = 1.10

@@ -13,7 +13,7 @@ from benchmarks.report import Section, Target, table
 from benchmarks.spark_append import Baseline, Layout
 from benchmarks.spark_shared import CATALOG, TABLE, Bench, cpu_seconds, digest, megabytes, sizes
 from benchmarks.timing import cost, in_turns, same, seconds
-from forklake.lake import Lake
+from forklake.api.lake import Lake
 from forklake.spark import SparkCatalog
 
 LEAST = 3.0

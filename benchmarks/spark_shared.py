@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import forklake
-from forklake.lake import Lake
+from forklake.api.lake import Lake
 from forklake.spark import SparkCatalog, session
 
 CATALOG, TABLE = "bench", "t"

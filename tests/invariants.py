@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import forklake
-from forklake.data.schema import ROW_ID_NAME
+from forklake.data.parquet.schema import ROW_ID_NAME
 from forklake.model.ids import SnapshotId
-from forklake.model.types import to_sql
+from forklake.model.types.data_types import to_sql
 from forklake.store.files import FileReader, delete_file
 
 _FIELD_IDS = {"file_path": b"2147483546", "pos": b"2147483545"}

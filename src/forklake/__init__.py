@@ -1,12 +1,20 @@
 """forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
 from forklake import distributed as distributed
-from forklake.catalog import Catalog
+from forklake.api.catalog import Catalog
+from forklake.api.change_feed import ChangeFeed
+from forklake.api.diff import CatalogDiff, RowDiff, TableDiff
+from forklake.api.file_rows import FileRows
+from forklake.api.lake import Lake, connect, init
+from forklake.api.scan import Scan
+from forklake.api.table import Table
+from forklake.api.table_statistics import TableFile, TableStats
+from forklake.api.transaction import Transaction
+from forklake.api.upsert import RowsMerged
+from forklake.compact.compaction import CompactedTable, CompactProgress, CompactResult
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
-from forklake.compacting import CompactedTable, CompactProgress, CompactResult
-from forklake.diffing import CatalogDiff, RowDiff, TableDiff
-from forklake.engine.locate import RowPlace
+from forklake.engine.locate_row import RowPlace
 from forklake.errors import (
     AlreadyExists,
     CatalogExists,
@@ -58,22 +66,14 @@ from forklake.errors import (
     ViewExists,
     ViewNotFound,
 )
-from forklake.facts import TableFile, TableStats
-from forklake.feed import ChangeFeed
-from forklake.filerows import FileRows
 from forklake.fork.diff import ObjectDiff
 from forklake.fork.merge import MergedTable, MergeResult
-from forklake.lake import Lake, connect, init
-from forklake.merging import RowsMerged
 from forklake.model.changes import Change, Conflict
-from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
 from forklake.model.options import Options
-from forklake.reading import Scan
-from forklake.scan.plan import ScanPlan
-from forklake.table import Table
-from forklake.transaction import Transaction
+from forklake.model.sql.ddl import ColumnSpec
+from forklake.scan.scan_plan import ScanPlan
 
 __version__ = "0.1.0"
 

@@ -15,7 +15,7 @@ import pytest
 import forklake
 from forklake import distributed
 from forklake.errors import SnapshotNotFound, StoreBusy
-from forklake.store import in_flight
+from forklake.store import commits_in_flight as in_flight
 
 A_WHILE = 0.4
 """Seconds in which something that should wait may show that it does not. Nothing fails for taking longer."""

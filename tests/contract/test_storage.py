@@ -25,11 +25,11 @@ from hypothesis import strategies as st
 
 import forklake
 from forklake import FileMissing, ForklakeError, InvalidUrl, MissingDependency, StorageError
-from forklake.data import local
-from forklake.data.address import s3_options
-from forklake.data.storage import Storage, open_storage, split_data_path
-from forklake.engine import remote
-from forklake.engine.remote import attach_storage, literal
+from forklake.data.storage import local
+from forklake.data.storage.paths import s3_options
+from forklake.data.storage.storage import Storage, open_storage, split_data_path
+from forklake.engine import remote_files as remote
+from forklake.engine.remote_files import attach_storage, literal
 from tests.moto_server import ACCESS_KEY, SECRET_KEY, Request, S3Server
 
 # Below, and above, what Arrow sends to a bucket in one piece.
@@ -227,7 +227,7 @@ def test_a_table_that_does_not_fit_is_told_and_leaves_nothing(tmp_path: Path) ->
     program = f"""
         import resource
         import pyarrow as pa, pyarrow.parquet as pq
-        from forklake.data.storage import open_storage
+        from forklake.data.storage.storage import open_storage
         from forklake.errors import StorageError
         storage = open_storage({str(tmp_path)!r})
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

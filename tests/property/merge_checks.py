@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import forklake
-from forklake.data.deletes import positions_of
+from forklake.data.parquet.delete_files import positions_of
 from forklake.errors import MergeConflict
 from forklake.fork.merge import MergeResult
-from forklake.store.states import file_states
+from forklake.store.file_states import file_states
 from tests.property.merge_model import Net
 
 Rows = dict[int, int]

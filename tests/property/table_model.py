@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from forklake.model.names import quoted
-from forklake.model.types import DataType, List, Map, Scalar, Struct, can_widen, to_sql
+from forklake.model.types.data_types import DataType, List, Map, Scalar, Struct, can_widen, to_sql
 from tests.property.table_values import arrow_type, identity, plain, widened
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from forklake.model.names import quoted
-from forklake.model.types import DataType, Decimal, Scalar, to_sql
+from forklake.model.types.data_types import DataType, Decimal, Scalar, to_sql
 from tests.property.table_model import Column, Condition, Refused, Table, Test
 from tests.property.table_values import (
     FIELDS,

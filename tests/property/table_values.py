@@ -17,7 +17,17 @@ from uuid import UUID
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from forklake.model.types import SCALARS, DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
+from forklake.model.types.data_types import (
+    SCALARS,
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Scalar,
+    Struct,
+    can_widen,
+    to_sql,
+)
 
 NO_ROWS = frozenset({"variant"})
 """Types that a table may have and no file of ours holds."""

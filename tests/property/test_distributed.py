@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forklake
-from forklake.commit.assemble import assemble
+from forklake.commit.manifests import assemble
 from forklake.distributed import DistributedSnapshot, Manifest, TableTarget, write_part
 from forklake.model.ids import TableId
 

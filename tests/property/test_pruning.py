@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from forklake.model.columns import build
-from forklake.model.ddl import ColumnSpec
 from forklake.model.entities import Column
-from forklake.model.files import ColumnStats, FileFacts
-from forklake.model.keys import HIGHEST, LOWEST, Value, bounds, key_of
-from forklake.model.predicate import is_one_range, parse_predicate, ranges
-from forklake.model.types import DataType, Scalar, Struct, can_widen, parse, to_sql
+from forklake.model.sql.ddl import ColumnSpec
+from forklake.model.sql.predicate import is_one_range, parse_predicate, ranges
+from forklake.model.table.columns import build
+from forklake.model.table.files import ColumnStats, FileFacts
+from forklake.model.types.data_types import DataType, Scalar, Struct, can_widen, parse, to_sql
+from forklake.model.types.sort_keys import HIGHEST, LOWEST, Value, bounds, key_of
 from forklake.scan.prune import skip_reason
 
 LONG = "p" * 31

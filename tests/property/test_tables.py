@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import forklake
 from forklake.errors import CommitConflict, InvalidData, InvalidPredicate, InvalidSchemaChange
-from forklake.model.types import Scalar, to_sql
+from forklake.model.types.data_types import Scalar, to_sql
 from tests.invariants import check_files
 from tests.property.table_model import Columns, Condition, Oracle, Refused, Table, from_arrow, to_arrow
 from tests.property.table_programs import DDL, DML, LAYOUT, Look, Op, Program, Step, programs, reshaped

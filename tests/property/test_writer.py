@@ -17,19 +17,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.data.intake import rows_of
-from forklake.data.schema import arrow_schema
-from forklake.data.storage import open_storage
-from forklake.data.writer import WriteOptions, write_files
-from forklake.model.columns import build
-from forklake.model.ddl import ColumnSpec
+from forklake.data.input.batches import rows_of
+from forklake.data.parquet.schema import arrow_schema
+from forklake.data.parquet.writer import WriteOptions, write_files
+from forklake.data.storage.storage import open_storage
 from forklake.model.entities import Column
-from forklake.model.files import ColumnStats, WrittenFile
 from forklake.model.ids import ColumnId
-from forklake.model.keys import has_key, max_key, min_key
-from forklake.model.layout import PartitionField, Partitioning, SortKey
-from forklake.model.texts import stored, text_of
-from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
+from forklake.model.sql.ddl import ColumnSpec
+from forklake.model.table.columns import build
+from forklake.model.table.files import ColumnStats, WrittenFile
+from forklake.model.table.layout import PartitionField, Partitioning, SortKey
+from forklake.model.types.data_types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
+from forklake.model.types.sort_keys import has_key, max_key, min_key
+from forklake.model.types.text import stored, text_of
 
 _words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _moments = st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1))

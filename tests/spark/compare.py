@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 import forklake
-from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct
+from forklake.model.types.data_types import DataType, Decimal, List, Map, Scalar, Struct
 from forklake.spark import SparkCatalog
 from tests.property.table_values import identity
 

@@ -10,7 +10,7 @@ import pytest
 
 import forklake
 from forklake.errors import InvalidPredicate
-from forklake.model.predicate import parse_predicate
+from forklake.model.sql.predicate import parse_predicate
 from forklake.spark import SparkCatalog
 from forklake.spark.condition import condition
 from tests.spark.compare import same_rows

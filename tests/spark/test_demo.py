@@ -12,9 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import forklake
-from forklake.cli import demo, story_spark
-from forklake.cli.story import STEPS
-from forklake.cli.story_spark import SparkStory
+from forklake.cli import demo
+from forklake.demo import spark as story_spark
+from forklake.demo.catalogs import STEPS
+from forklake.demo.spark import SparkStory
 from forklake.spark import SparkCatalog
 from tests.unit.command_line import done, no_settings_from_outside, run, the_line
 

@@ -27,7 +27,8 @@ from forklake.errors import (
     InvalidPredicate,
     TableNotFound,
 )
-from forklake.spark import SparkCatalog, dml, publish
+from forklake.spark import SparkCatalog, dml
+from forklake.spark import commit as publish
 from tests.spark.compare import same_feed, same_rows
 
 
@@ -261,7 +262,8 @@ _CLUSTER = """
 import os, signal, sys
 from pathlib import Path
 import forklake
-from forklake.spark import SparkCatalog, jobs, merge, session, write
+from forklake.spark import upsert as merge
+from forklake.spark import SparkCatalog, jobs, session, write
 
 url, marker = sys.argv[1], sys.argv[2]
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 import forklake
-from forklake.data.fit import fit
+from forklake.data.input.lossless import fit
 from forklake.spark import SparkCatalog
 from forklake.spark.types import shown_type, to_arrow
 from tests.property.table_programs import DML, Op, Program, programs

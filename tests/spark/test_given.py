@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import forklake
+from forklake.api.upsert import RowsMerged
 from forklake.errors import ForklakeError, InvalidArgument, InvalidData
-from forklake.merging import RowsMerged
 from forklake.spark import SparkCatalog
 from tests.reaching import REACHING, SHADOWING
 from tests.spark.compare import same_rows

@@ -10,7 +10,7 @@ import forklake
 from forklake.errors import InvalidArgument
 from forklake.model.names import quoted
 from forklake.spark import SparkCatalog
-from forklake.spark.text import field_of, name, text
+from forklake.spark.sql_text import field_of, name, text
 
 HOSTILE = [
     "${spark.app.name}",

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import forklake
-from forklake.spark import SparkCatalog, merge
+from forklake.spark import SparkCatalog
+from forklake.spark import upsert as merge
 from tests.spark.compare import same_feed, same_rows
 
 

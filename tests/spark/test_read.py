@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import forklake
 from forklake.errors import ColumnNotFound, FileMissing, InvalidArgument, InvalidPredicate, TableNotFound
-from forklake.spark import SparkCatalog, holes
+from forklake.spark import SparkCatalog
+from forklake.spark import deleted_rows as holes
 from tests.old_files import make_deletes_old
 from tests.spark.compare import same_rows
 
@@ -249,7 +250,7 @@ def test_positions_are_told_apart_by_their_files(
     joined: bool,
 ) -> None:
     if joined:
-        monkeypatch.setattr("forklake.spark.holes._MOST_FILES", 0)
+        monkeypatch.setattr("forklake.spark.deleted_rows._MOST_FILES", 0)
     table = catalog.create_table("t", "id BIGINT, other VARCHAR")
     table.set_option("data_inlining_row_limit", 0)
     for at in range(4):
@@ -307,7 +308,7 @@ def test_a_session_that_passes_over_bad_files_loses_no_row_of_ours(
 def test_many_delete_files_are_read_by_spark(
     on_spark: SparkCatalog, catalog: forklake.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("forklake.spark.holes._FEW_DELETE_FILES", 1)
+    monkeypatch.setattr("forklake.spark.deleted_rows._FEW_DELETE_FILES", 1)
     table = catalog.create_table("t", "id BIGINT, other VARCHAR")
     table.set_option("data_inlining_row_limit", 0)
     for at in range(3):
@@ -326,7 +327,7 @@ def test_delete_files_of_earlier_versions_are_read(
     monkeypatch: pytest.MonkeyPatch,
     few: int,
 ) -> None:
-    monkeypatch.setattr("forklake.spark.holes._FEW_DELETE_FILES", few)
+    monkeypatch.setattr("forklake.spark.deleted_rows._FEW_DELETE_FILES", few)
     table = catalog.create_table("t", "id BIGINT, other VARCHAR")
     table.set_option("data_inlining_row_limit", 4)
     for at in range(3):

@@ -19,7 +19,7 @@ import forklake
 from forklake.spark.source.batch_read import BatchReader, Rows
 from forklake.spark.source.batch_write import BatchWriter
 from forklake.spark.source.options import SourceOptions
-from forklake.spark.source.shape import shape_of
+from forklake.spark.source.schema import shape_of
 
 Read = Callable[..., DataFrame]
 

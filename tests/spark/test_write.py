@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import DataFrameWriter, SparkSession
 
 import forklake
-from forklake.data.schema import arrow_schema
+from forklake.data.parquet.schema import arrow_schema
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.spark import SparkCatalog
 from forklake.spark.types import shown_schema

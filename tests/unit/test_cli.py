@@ -21,16 +21,16 @@ import pytest
 from typer.main import get_command
 
 import forklake
-from forklake.catalog import Catalog
+from forklake.api.catalog import Catalog
+from forklake.api.lake import Lake
+from forklake.api.transaction import Transaction
 from forklake.cli import demo
 from forklake.cli.app import app
 from forklake.cli.reference import RESULTS, reference
-from forklake.cli.story import STEPS, Step, checked
 from forklake.commit import publish
+from forklake.demo.catalogs import STEPS, Step, checked
 from forklake.errors import StoreError
-from forklake.lake import Lake
 from forklake.localpg import LocalPostgres
-from forklake.transaction import Transaction
 from tests.unit.command_line import data, done, no_settings_from_outside, refusal, rows, run, the_line
 
 __all__ = ["no_settings_from_outside"]

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forklake.compact.compaction import filling, merging
 from forklake.compact.plan import Input, Rewrite, Target, plan_holes, plan_merges
-from forklake.compacting import filling, merging
 from forklake.errors import InvalidArgument
 from forklake.model.entities import Column, Default, Table
-from forklake.model.files import DataFile, DeleteFile
 from forklake.model.ids import (
     CatalogId,
     ColumnId,
@@ -23,9 +22,10 @@ from forklake.model.ids import (
     SnapshotId,
     TableId,
 )
-from forklake.model.layout import PartitionField, Partitioning, SortKey
-from forklake.model.mapping import MappedName, Mapping
 from forklake.model.options import Options
+from forklake.model.table.files import DataFile, DeleteFile
+from forklake.model.table.layout import PartitionField, Partitioning, SortKey
+from forklake.model.table.name_mapping import MappedName, Mapping
 
 MIB = 2**20
 COLUMNS = (

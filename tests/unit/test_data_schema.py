@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forklake.data.footer import leaf_places
-from forklake.data.schema import arrow_schema, file_type
+from forklake.data.parquet.footer import leaf_places
+from forklake.data.parquet.schema import arrow_schema, file_type
 from forklake.errors import UnknownType
-from forklake.model.columns import build
-from forklake.model.ddl import columns_of
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN
+from forklake.model.sql.ddl import columns_of
+from forklake.model.table.columns import build
 
 NESTED = build(
     columns_of(

@@ -15,10 +15,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from forklake.errors import DuplicateColumn, ForklakeError, InvalidName, InvalidSchemaChange, UnknownType
-from forklake.model.constants import NULL, check_expression, literal
-from forklake.model.ddl import ColumnSpec, columns_of
 from forklake.model.names import quoted
-from forklake.model.types import Decimal, List, Map, Scalar, Struct, parse, to_sql
+from forklake.model.sql.constants import NULL, check_expression, literal
+from forklake.model.sql.ddl import ColumnSpec, columns_of
+from forklake.model.types.data_types import Decimal, List, Map, Scalar, Struct, parse, to_sql
 
 INT = Scalar("int32")
 TEXT = Scalar("varchar")

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.data.encoding import encodings
+from forklake.data.parquet.encoding import encodings
 
 
 def chosen(values: pa.Array) -> str:

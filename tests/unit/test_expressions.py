@@ -6,11 +6,11 @@ import duckdb
 import pytest
 
 from forklake.errors import ColumnNotFound, ForklakeError, InvalidPredicate, InvalidSchemaChange
-from forklake.model.columns import build
-from forklake.model.constants import check_expression
-from forklake.model.ddl import columns_of
-from forklake.model.functions import REFUSED
-from forklake.model.predicate import parse_expression, parse_predicate, parse_qualified
+from forklake.model.sql.constants import check_expression
+from forklake.model.sql.ddl import columns_of
+from forklake.model.sql.functions import REFUSED
+from forklake.model.sql.predicate import parse_expression, parse_predicate, parse_qualified
+from forklake.model.table.columns import build
 from tests.reaching import REACHING, SHADOWING
 
 SOURCE = build(columns_of("id BIGINT, delta INTEGER, s STRUCT(a INTEGER, B STRUCT(c INTEGER)), l INTEGER[]"))

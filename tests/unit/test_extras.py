@@ -11,7 +11,7 @@ import pytest
 
 import forklake
 from forklake import extras
-from forklake.engine import remote
+from forklake.engine import remote_files as remote
 
 ROOT = Path(forklake.__file__).parents[2]
 

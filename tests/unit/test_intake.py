@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.data import intake
 from forklake.data.defaults import initial_of
-from forklake.data.intake import rows_of
-from forklake.data.jsontext import first_invalid
-from forklake.data.schema import arrow_schema
+from forklake.data.input import batches as intake
+from forklake.data.input.batches import rows_of
+from forklake.data.input.json_strings import first_invalid
+from forklake.data.parquet.schema import arrow_schema
 from forklake.errors import InvalidArgument, InvalidData, UnknownType
-from forklake.model.columns import add, build
-from forklake.model.ddl import ColumnSpec, columns_of
-from forklake.model.types import DataType, parse
+from forklake.model.sql.ddl import ColumnSpec, columns_of
+from forklake.model.table.columns import add, build
+from forklake.model.types.data_types import DataType, parse
 
 
 def table_of(ddl: str):

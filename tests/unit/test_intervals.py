@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.model.intervals import Interval, read_interval
+from forklake.model.types.intervals import Interval, read_interval
 
 UNITS = (
     "microsecond", "milliseconds", "Second", "MINUTES", "hour", "days", "week", "months", "quarter", "years",

@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.model.keys import HIGHEST, LOWEST, PREFIX_BYTES, bounds, exact, key_of, max_key, min_key
-from forklake.model.types import parse
+from forklake.model.types.data_types import parse
+from forklake.model.types.sort_keys import (
+    HIGHEST,
+    LOWEST,
+    PREFIX_BYTES,
+    bounds,
+    exact,
+    key_of,
+    max_key,
+    min_key,
+)
 
 
 def key(value, sql: str) -> str:

@@ -16,12 +16,8 @@ import sqlglot
 from sqlglot import exp
 
 from forklake.errors import InvalidPredicate
-from forklake.model import types
-from forklake.model.columns import build
-from forklake.model.ddl import columns_of as ddl
-from forklake.model.files import ColumnStats, FileFacts
-from forklake.model.keys import HIGHEST, LOWEST, key_of
-from forklake.model.predicate import (
+from forklake.model.sql.ddl import columns_of as ddl
+from forklake.model.sql.predicate import (
     Always,
     And,
     Compare,
@@ -43,6 +39,10 @@ from forklake.model.predicate import (
     ranges,
     starts_with,
 )
+from forklake.model.table.columns import build
+from forklake.model.table.files import ColumnStats, FileFacts
+from forklake.model.types import data_types as types
+from forklake.model.types.sort_keys import HIGHEST, LOWEST, key_of
 from forklake.scan.prune import skip_reason
 
 DDL = """

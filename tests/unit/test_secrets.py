@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import forklake
-from forklake.data.storage import open_storage, split_data_path
+from forklake.data.storage.storage import open_storage, split_data_path
 from forklake.errors import ForklakeError, InvalidUrl, raise_alone
 from forklake.store.address import parse_url
 from tests.unit.command_line import run

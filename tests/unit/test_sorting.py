@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 
 from forklake.errors import ColumnNotFound, InvalidArgument
-from forklake.model.columns import build
-from forklake.model.ddl import columns_of
-from forklake.model.sorting import check_list, partition_fields, show_sort_key, show_transform, sort_keys
+from forklake.model.sql.ddl import columns_of
+from forklake.model.table.columns import build
+from forklake.model.table.partition_and_sort import (
+    check_list,
+    partition_fields,
+    show_sort_key,
+    show_transform,
+    sort_keys,
+)
 
 COLUMNS = build(
     columns_of('id BIGINT, ts TIMESTAMP, "odd name" VARCHAR, "a desc" VARCHAR, s STRUCT(x INTEGER)')

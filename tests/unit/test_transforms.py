@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.data.partition import folder_of, partition_values, split
+from forklake.data.parquet.partition import folder_of, partition_values, split
 from forklake.errors import ColumnNotFound, CorruptMetadata, InvalidArgument
-from forklake.model.columns import build
-from forklake.model.ddl import columns_of
 from forklake.model.ids import ColumnId
-from forklake.model.layout import PartitionField
-from forklake.model.texts import stored, text_of
-from forklake.model.transforms import encoded, murmur3, parse_transform, transform_of, value_of
-from forklake.model.types import Decimal, Scalar, parse
+from forklake.model.sql.ddl import columns_of
+from forklake.model.table.columns import build
+from forklake.model.table.layout import PartitionField
+from forklake.model.table.transforms import encoded, murmur3, parse_transform, transform_of, value_of
+from forklake.model.types.data_types import Decimal, Scalar, parse
+from forklake.model.types.text import stored, text_of
 
 COLUMNS = build(
     columns_of(

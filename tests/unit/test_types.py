@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forklake.errors import DuplicateColumn, InvalidName, UnknownType
-from forklake.model.arrow import from_arrow, from_arrow_field, to_arrow
-from forklake.model.types import (
+from forklake.model.types.arrow import from_arrow, from_arrow_field, to_arrow
+from forklake.model.types.data_types import (
     MAX_DEPTH,
     SCALARS,
     DataType,

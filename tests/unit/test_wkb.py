@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forklake.data.wkb import first_invalid
+from forklake.data.input.wkb import first_invalid
 
 SRID = 0x20000000
 

@@ -15,21 +15,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forklake.data import writer
-from forklake.data.footer import footer_stats
-from forklake.data.intake import rows_of
-from forklake.data.schema import ROW_ID_NAME, arrow_schema
-from forklake.data.storage import Storage, open_storage
-from forklake.data.writer import WriteOptions, write_deletes, write_files
+from forklake.data.input.batches import rows_of
+from forklake.data.parquet import writer
+from forklake.data.parquet.footer import footer_stats
+from forklake.data.parquet.schema import ROW_ID_NAME, arrow_schema
+from forklake.data.parquet.writer import WriteOptions, write_deletes, write_files
+from forklake.data.storage.storage import Storage, open_storage
 from forklake.errors import InvalidArgument, InvalidData, StorageError
-from forklake.model.columns import build
-from forklake.model.ddl import columns_of
-from forklake.model.files import ColumnStats, WrittenFile
 from forklake.model.ids import FILE_PATH_COLUMN, POSITION_COLUMN, ROW_ID_COLUMN, ColumnId
-from forklake.model.keys import HIGHEST, LOWEST, bounds, key_of
-from forklake.model.layout import Partitioning, SortKey
-from forklake.model.transforms import parse_transform
-from forklake.model.types import Scalar
+from forklake.model.sql.ddl import columns_of
+from forklake.model.table.columns import build
+from forklake.model.table.files import ColumnStats, WrittenFile
+from forklake.model.table.layout import Partitioning, SortKey
+from forklake.model.table.transforms import parse_transform
+from forklake.model.types.data_types import Scalar
+from forklake.model.types.sort_keys import HIGHEST, LOWEST, bounds, key_of
 
 COMMIT = "0f8fad5b-d9cb-469f-a165-70867728950e"
 

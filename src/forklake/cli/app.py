@@ -14,7 +14,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import forklake
-from forklake.cli import commands, forking, going_back, maintaining, managing, merging
+from forklake.cli import catalogs as managing
+from forklake.cli import commands
+from forklake.cli import forks as forking
+from forklake.cli import maintenance as maintaining
+from forklake.cli import merge as merging
+from forklake.cli import restore as going_back
 from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
 from forklake.cli.render import Output, literal

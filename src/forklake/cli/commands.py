@@ -9,14 +9,14 @@ from typing import Annotated, Unpack
 
 import typer
 
+from forklake.api.lake import connect
+from forklake.api.lake import init as init_lake
+from forklake.cli.catalogs import CatalogNow
 from forklake.cli.describe import describe_table, render_description
 from forklake.cli.history import render_history
-from forklake.cli.managing import CatalogNow
 from forklake.cli.options import At, Settings
 from forklake.cli.render import agreed, is_terminal, render
 from forklake.errors import InvalidArgument
-from forklake.lake import connect
-from forklake.lake import init as init_lake
 from forklake.model.entities import CatalogInfo
 from forklake.model.snapshots import CommitInfo
 from forklake.store.address import parse_url

@@ -17,14 +17,14 @@ from urllib.parse import quote
 import typer
 from rich.text import Text
 
-from forklake.cli.checks import Step
+from forklake.api.lake import Lake, init
 from forklake.cli.history import SnapshotListed, write_history
 from forklake.cli.options import Settings
 from forklake.cli.render import Output, is_terminal, literal, render, terminal
-from forklake.cli.story import STEPS
-from forklake.cli.story_spark import LOCAL, SparkStory, check_master
+from forklake.demo.catalogs import STEPS
+from forklake.demo.spark import LOCAL, SparkStory, check_master
+from forklake.demo.steps import Step
 from forklake.errors import InvalidArgument, MissingDependency
-from forklake.lake import Lake, init
 from forklake.localpg import LocalPostgres
 
 

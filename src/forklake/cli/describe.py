@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from forklake.catalog import Catalog
+from forklake.api.catalog import Catalog
+from forklake.api.table import partitioning_of, sort_order_of
 from forklake.cli.render import Output, cell, terminal, to_plain, write_json, write_record, write_table
 from forklake.model.entities import Column
 from forklake.model.names import QualifiedName
-from forklake.model.types import to_sql
-from forklake.table import partitioning_of, sort_order_of
+from forklake.model.types.data_types import to_sql
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from forklake.catalog import Catalog
+from forklake.api.catalog import Catalog
+from forklake.api.lake import Lake, connect
 from forklake.cli.render import Output
 from forklake.errors import InvalidArgument
-from forklake.lake import Lake, connect
-from forklake.store.read import Moment
+from forklake.store.read_catalogs import Moment
 
 GLOBAL_PANEL = "Global options"
 _LAST_SNAPSHOT = 2**63 - 1

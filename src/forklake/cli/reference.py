@@ -10,15 +10,15 @@ import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from forklake.cli.app import app
+from forklake.cli.catalogs import CatalogDropped, CatalogNow, TimeToLive
 from forklake.cli.commands import CatalogListed, LakeThere
 from forklake.cli.demo import StoryTold
 from forklake.cli.describe import TableDescription
-from forklake.cli.forking import DiffShown, ForkMade
+from forklake.cli.forks import DiffShown, ForkMade
 from forklake.cli.history import SnapshotListed
-from forklake.cli.managing import CatalogDropped, CatalogNow, TimeToLive
-from forklake.cli.merging import Merged, Replayed
+from forklake.cli.merge import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
-from forklake.compacting import CompactedTable
+from forklake.compact.compaction import CompactedTable
 from forklake.model.entities import TableInfo
 
 _HEAD = """\

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from forklake.commit.plan import Merged
-from forklake.commit.returned import write_defaults
-from forklake.commit.settle import TableWrites
+from forklake.commit.commit_plan import Merged
+from forklake.commit.inlining import TableWrites
+from forklake.commit.restored_files import write_defaults
 from forklake.model.snapshots import Head
 from forklake.store.backend import Session
-from forklake.store.built import ADOPTED
+from forklake.store.built_statements import ADOPTED
 
 
 def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head: Head) -> None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from forklake.commit.attempts import commit_once
 from forklake.commit.publish import record_of
-from forklake.errors import CatalogExists, CatalogNotFound
+from forklake.commit.retry import commit_once
+from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument
 from forklake.model.changes import Change, Verb, notation, to_footprint
 from forklake.model.entities import Schema
 from forklake.model.ids import FOREVER, CatalogId, SchemaId, SnapshotId
@@ -24,10 +24,20 @@ from forklake.store.backend import (
     UniqueViolation,
     as_time,
 )
-from forklake.store.read import catalog_named
-from forklake.store.rows import STORED, rows_of
+from forklake.store.entity_rows import STORED, rows_of
+from forklake.store.read_catalogs import catalog_named
 
 _TICK = timedelta(microseconds=1)
+_LONGEST = timedelta(days=365_000)
+
+
+def check_ttl(ttl: object) -> None:
+    """A time to live ends in the future, and in one that the calendar knows."""
+    if ttl is not None and (not isinstance(ttl, timedelta) or not timedelta(0) < ttl <= _LONGEST):
+        shown = ttl if isinstance(ttl, timedelta) else repr(ttl)
+        raise InvalidArgument(
+            f"a time to live is a positive timedelta of a thousand years at most, not {shown}"
+        )
 
 
 def create_catalog(database: Database, name: str, *, if_not_exists: bool, author: Author) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Macro, Schema, Table, Tag, View
-from forklake.model.layout import Partitioning, SortOrder
-from forklake.store.rows import Entity
+from forklake.model.table.layout import Partitioning, SortOrder
+from forklake.store.entity_rows import Entity
 
 Pair = tuple[Entity | None, Entity | None]
 SchemaName = Callable[[int], str | None]

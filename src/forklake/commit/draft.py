@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from forklake.commit.changes import Pair, changes_of
+from forklake.commit.commit_plan import Plan
+from forklake.commit.inlining import TableWrites
 from forklake.commit.overlay import Overlay
-from forklake.commit.plan import Plan
 from forklake.commit.row_draft import RowDraft
-from forklake.commit.settle import TableWrites
 from forklake.commit.write_rows import changes_of_rows
 from forklake.errors import (
     MacroExists,
@@ -33,11 +33,11 @@ from forklake.errors import (
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, TableInfo, Tag, View
 from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
-from forklake.model.layout import Partitioning, SortOrder
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
 from forklake.model.snapshots import Head
-from forklake.store.read import CatalogState
-from forklake.store.rows import RowKey
+from forklake.model.table.layout import Partitioning, SortOrder
+from forklake.store.entity_rows import RowKey
+from forklake.store.read_catalogs import CatalogState
 
 Tagged = Schema | Table | View | Macro
 _KINDS: dict[type, Literal["schema", "table", "view", "macro"]] = {

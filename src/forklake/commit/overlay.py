@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from forklake.model.entities import Macro, Schema, Table, Tag, View
-from forklake.model.layout import Partitioning, SortOrder
+from forklake.model.table.layout import Partitioning, SortOrder
 
 K = TypeVar("K")
 E = TypeVar("E", Schema, Table, View, Macro, Tag, Partitioning, SortOrder)

@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import Protocol
 
 from forklake.commit.adopt import adopt
-from forklake.commit.attempts import commit_once, snapshot_exists
 from forklake.commit.changes import Pair
+from forklake.commit.commit_plan import Plan
 from forklake.commit.conflicts import DROPPED, MERGE_RULES, RULES, conflict_error, conflicts
-from forklake.commit.figures import Figures, KnownFigures
-from forklake.commit.plan import Plan
+from forklake.commit.retry import commit_once, snapshot_exists
+from forklake.commit.table_statistics import Figures, KnownFigures
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
@@ -21,8 +21,7 @@ from forklake.model.entities import Macro, Origin
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Allocation, Database, Record, Row, Session, as_time
-from forklake.store.read import dropped
-from forklake.store.rows import (
+from forklake.store.entity_rows import (
     STORED,
     Entity,
     RowKey,
@@ -33,6 +32,7 @@ from forklake.store.rows import (
     rows_of,
     stamped,
 )
+from forklake.store.read_catalogs import dropped
 
 _TICK = timedelta(microseconds=1)
 _RESHAPING = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)

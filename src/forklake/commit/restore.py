@@ -18,8 +18,8 @@ from forklake.errors import SchemaNotFound, TableExists, TableNotFound
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId, SnapshotId, TableId
 from forklake.model.names import QualifiedName
-from forklake.scan.plan import Positions, ScanFile
-from forklake.store.states import FileState, file_states
+from forklake.scan.scan_plan import Positions, ScanFile
+from forklake.store.file_states import FileState, file_states
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from forklake.commit.staged import NOT_YET, StagedRows
 from forklake.errors import InvalidSchemaChange
 from forklake.model.entities import Column, Table
 from forklake.model.ids import ColumnId, SnapshotId, TableId
-from forklake.model.layout import PartitionField, Partitioning, SortKey, SortOrder
 from forklake.model.snapshots import Head
-from forklake.scan.plan import Source, Uncommitted
+from forklake.model.table.layout import PartitionField, Partitioning, SortKey, SortOrder
+from forklake.scan.scan_plan import Source, Uncommitted
 from forklake.store.files import FileReader
-from forklake.store.read import CatalogState
+from forklake.store.read_catalogs import CatalogState
 
 
 class RowDraft:

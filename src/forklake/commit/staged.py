@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from forklake.data.inlined import decode
 from forklake.model.entities import Table
-from forklake.model.files import DataFile, WrittenDeletes, WrittenFile
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId
-from forklake.model.kernels import pc
-from forklake.model.mapping import Mapping as NameMapping
-from forklake.scan.plan import Positions, ScanFile, ScanRows, Uncommitted
+from forklake.model.table.files import DataFile, WrittenDeletes, WrittenFile
+from forklake.model.table.name_mapping import Mapping as NameMapping
+from forklake.model.types.kernels import pc
+from forklake.scan.scan_plan import Positions, ScanFile, ScanRows, Uncommitted
 
 BUFFER = DataFileId(-1)
 """The provisional id of rows that are still in memory; files that were written count on from there."""

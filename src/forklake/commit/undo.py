@@ -27,8 +27,8 @@ from forklake.model.changes import UNDONE, Change, Conflict, Verb, describe, fro
 from forklake.model.entities import Macro, Schema, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
 from forklake.model.names import QualifiedName
-from forklake.store.rows import rows_of
-from forklake.store.states import file_states
+from forklake.store.entity_rows import rows_of
+from forklake.store.file_states import file_states
 
 _OF_THE_CATALOG = frozenset(
     {

@@ -6,17 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any
 
-from forklake.commit.figures import Figures, KnownFigures, read_figures, widened, write_figures
-from forklake.commit.returned import Copy, write_returned
-from forklake.commit.settle import InlinedRows, ReturnedRows, TableWrites
+from forklake.commit.inlining import InlinedRows, ReturnedRows, TableWrites
+from forklake.commit.restored_files import Copy, write_returned
 from forklake.commit.staged import AddedFile
-from forklake.data.summary import summary_of_default
+from forklake.commit.table_statistics import Figures, KnownFigures, read_figures, widened, write_figures
+from forklake.data.statistics import summary_of_default
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
-from forklake.model.files import ColumnStats
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import is_absolute
 from forklake.model.snapshots import Head
-from forklake.scan.plan import Positions
+from forklake.model.table.files import ColumnStats
+from forklake.scan.scan_plan import Positions
 from forklake.store.backend import Allocation, Row, Session
 from forklake.store.files import STATS_COLUMNS, stats_row
 

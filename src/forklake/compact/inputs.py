@@ -5,15 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.commit.output import folder_of, options_of
+from forklake.commit.write_target import folder_of, options_of
 from forklake.compact.plan import Input, Rewrite, Target
 from forklake.data.inlined import decode
-from forklake.model.columns import find
 from forklake.model.entities import Table
-from forklake.model.files import DataFile
 from forklake.model.ids import DataFileId
 from forklake.model.options import Options
-from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows, Source, with_deletes
+from forklake.model.table.columns import find
+from forklake.model.table.files import DataFile
+from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows, Source, with_deletes
 
 
 def target_of(draft: Draft, table: Table, lake: Options) -> Target:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from forklake.model.entities import Table
-from forklake.model.files import DataFile
 from forklake.model.ids import SnapshotId
-from forklake.model.layout import Partitioning, SortKey
-from forklake.model.mapping import Mapping
+from forklake.model.json_values import from_text, to_text
 from forklake.model.options import Options
-from forklake.model.plain import from_text, to_text
+from forklake.model.table.files import DataFile
+from forklake.model.table.layout import Partitioning, SortKey
+from forklake.model.table.name_mapping import Mapping
 
 Why = Literal["small", "deletes", "inlined", "layout", "empty"]
 

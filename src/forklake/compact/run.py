@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from forklake.commit.output import TableOutput
+from forklake.commit.write_target import TableOutput
 from forklake.compact.inputs import scan_of
 from forklake.compact.plan import Rewrite
-from forklake.data.schema import arrow_schema
+from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.local import Engine
-from forklake.engine.rewrite import moved_rows
+from forklake.engine.rewrite_rows import moved_rows
 from forklake.errors import StorageError
-from forklake.model.files import WrittenFile
+from forklake.model.json_values import from_text, to_text
 from forklake.model.names import is_absolute
-from forklake.model.plain import from_text, to_text
+from forklake.model.table.files import WrittenFile
 
 
 @dataclass(frozen=True, slots=True)

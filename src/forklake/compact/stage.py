@@ -10,7 +10,7 @@ from forklake.compact.plan import Input, Rewrite, Target
 from forklake.compact.run import Rewritten
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId
-from forklake.scan.plan import ScanFile
+from forklake.scan.scan_plan import ScanFile
 
 
 def stage(draft: Draft, table: Table, done: Sequence[Rewritten]) -> tuple[list[Rewritten], list[Rewritten]]:

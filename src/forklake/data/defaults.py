@@ -10,15 +10,15 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from forklake.data.fit import fit
-from forklake.data.schema import file_type
-from forklake.data.values import array_of
+from forklake.data.input.lossless import fit
+from forklake.data.input.python_values import array_of
+from forklake.data.parquet.schema import file_type
 from forklake.errors import InvalidArgument, InvalidData
-from forklake.model.arrow import to_arrow
-from forklake.model.constants import computable
 from forklake.model.entities import Column
-from forklake.model.intervals import read_interval
-from forklake.model.types import DataType
+from forklake.model.sql.constants import computable
+from forklake.model.types.arrow import to_arrow
+from forklake.model.types.data_types import DataType
+from forklake.model.types.intervals import read_interval
 
 Evaluate = Callable[[str, DataType, int], pa.Array]
 """Compute an SQL expression for a number of rows."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 
-from forklake.data.storage import Storage
+from forklake.data.storage.storage import Storage
 from forklake.errors import FileMissing, InvalidManifest
 from forklake.model.manifest import Manifest
 from forklake.model.names import is_absolute

@@ -4,8 +4,8 @@
 it and gives manifests back, as values or as files; `Catalog.commit_distributed` makes them one snapshot.
 """
 
-from forklake.data.schema import ROW_ID_NAME as ROW_ID
-from forklake.data.schema import SNAPSHOT_ID_NAME as SNAPSHOT_ID
+from forklake.data.parquet.schema import ROW_ID_NAME as ROW_ID
+from forklake.data.parquet.schema import SNAPSHOT_ID_NAME as SNAPSHOT_ID
 from forklake.distributed.bases import base_files
 from forklake.distributed.describe import describe_files
 from forklake.distributed.work import output_folder, read_manifest

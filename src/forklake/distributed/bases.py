@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forklake.model.distributed import BaseFile
-from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
+from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows
 
 
 def base_files(plan: ScanPlan) -> list[BaseFile]:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from forklake.data.existing import By, Existing, Inspection
+from forklake.data.parquet.foreign_files import By, Existing, Inspection
 from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.errors import InvalidArgument
 from forklake.model.distributed import DistributedSnapshot
-from forklake.model.files import WrittenFile
 from forklake.model.manifest import FilePart, Manifest
 from forklake.model.names import QualifiedName
+from forklake.model.table.files import WrittenFile
 
 _THREADS = 8
 

@@ -14,13 +14,13 @@ from typing import Literal, Self
 from uuid import uuid4
 
 from forklake.data import manifests
-from forklake.data.storage import Storage, open_storage
+from forklake.data.storage.storage import Storage, open_storage
 from forklake.errors import InvalidArgument, ReservationExpired, StorageError
 from forklake.model.distributed import DistributedSnapshot, TableTarget
-from forklake.model.files import WrittenFile
 from forklake.model.ids import ROW_ID_COLUMN
 from forklake.model.manifest import Entry, Manifest
 from forklake.model.names import QualifiedName, check_text, is_absolute
+from forklake.model.table.files import WrittenFile
 
 Part = str | int
 Keep = Literal["value", "file"]

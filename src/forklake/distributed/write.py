@@ -7,19 +7,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from forklake.data.deletes import next_positions
-from forklake.data.intake import ArrowStream, Rows, rows_of
-from forklake.data.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
-from forklake.data.writer import WriteOptions, write_deletes, write_files
+from forklake.data.input.batches import ArrowStream, Rows, rows_of
+from forklake.data.parquet.delete_files import next_positions
+from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
+from forklake.data.parquet.writer import WriteOptions, write_deletes, write_files
 from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.engine.local import Engine
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.distributed import BaseFile, DistributedSnapshot
-from forklake.model.files import delete_file_name
 from forklake.model.ids import DataFileId, SnapshotId
-from forklake.model.kernels import pc
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
 from forklake.model.names import QualifiedName
+from forklake.model.table.files import delete_file_name
+from forklake.model.types.kernels import pc
 
 Deleted = Mapping[int, Any] | pa.Table | pa.RecordBatch
 """Positions by the id of their data file; or Arrow columns `data_file_id` and `position`."""

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from forklake.engine.local import Engine
 from forklake.errors import InvalidPredicate
-from forklake.model.columns import Columns
 from forklake.model.names import quoted
-from forklake.model.predicate import Predicate, parse_predicate
-from forklake.model.types import to_sql
+from forklake.model.sql.predicate import Predicate, parse_predicate
+from forklake.model.table.columns import Columns
+from forklake.model.types.data_types import to_sql
 
 _TRUTH = ("BOOLEAN", "NULL", '"NULL"')
 _MOST_KNOWN = 1024

@@ -8,21 +8,21 @@ from typing import Literal
 
 import pyarrow as pa
 
-from forklake.data.fit import fit
-from forklake.data.schema import arrow_schema
-from forklake.engine.blame import computed_rows
+from forklake.data.input.lossless import fit
+from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.condition import naming
 from forklake.engine.local import Engine
-from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
+from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.select import ALIAS, where
-from forklake.engine.text import computed
+from forklake.engine.sql_text import computed
+from forklake.engine.value_errors import computed_rows
 from forklake.errors import InvalidData
-from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
-from forklake.model.kernels import pc
 from forklake.model.names import quoted
-from forklake.scan.plan import Positions, ScanFile, ScanPlan, ScanRows
+from forklake.model.table.columns import Columns
+from forklake.model.types.kernels import pc
+from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows
 
 Found = Mapping[DataFileId, tuple[ScanFile | ScanRows, Positions]]
 """Rows by the file that they are in."""

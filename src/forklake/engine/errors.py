@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forklake.data.storage import Storage
-from forklake.engine.remote import literal
+from forklake.data.storage.storage import Storage
+from forklake.engine.remote_files import literal
 from forklake.errors import (
     EngineError,
     FileMissing,
@@ -21,8 +21,8 @@ from forklake.errors import (
     StorageError,
     raise_alone,
 )
-from forklake.model.files import DataFile
-from forklake.scan.plan import ScanPlan
+from forklake.model.table.files import DataFile
+from forklake.scan.scan_plan import ScanPlan
 
 
 @contextmanager

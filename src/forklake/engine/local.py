@@ -12,13 +12,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from forklake.data.storage import Storage
+from forklake.data.storage.storage import Storage
 from forklake.engine.errors import translated
-from forklake.engine.remote import attach_storage
-from forklake.engine.text import computed
-from forklake.engine.verify import Verifier
-from forklake.model.types import DataType
-from forklake.scan.plan import ScanPlan
+from forklake.engine.remote_files import attach_storage
+from forklake.engine.sql_text import computed
+from forklake.engine.verify_files import Verifier
+from forklake.model.types.data_types import DataType
+from forklake.scan.scan_plan import ScanPlan
 
 BATCH_ROWS = 122_880
 """How many rows a batch of a stream has at most."""

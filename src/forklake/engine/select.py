@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from forklake.engine.condition import naming
 from forklake.engine.local import Engine
-from forklake.engine.relation import PREFIX, ROW_ID, SNAPSHOT, Relation, Wanted, relation
-from forklake.engine.text import shown, shown_as, text
-from forklake.model.arrow import to_arrow
-from forklake.model.columns import Columns
+from forklake.engine.scan_sql import PREFIX, ROW_ID, SNAPSHOT, Relation, Wanted, relation
+from forklake.engine.sql_text import shown, shown_as, text
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
-from forklake.scan.plan import ScanPlan
+from forklake.model.table.columns import Columns
+from forklake.model.types.arrow import to_arrow
+from forklake.scan.scan_plan import ScanPlan
 
 ALIAS = "forklake_scan"
 

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from forklake.data.inlined import decode
-from forklake.data.schema import FIELD_ID
-from forklake.fork.side import Side
+from forklake.data.parquet.schema import FIELD_ID
+from forklake.fork.catalog_state import Side
 from forklake.model.entities import Table
-from forklake.model.files import DataFile
 from forklake.model.ids import ColumnId, TableId
+from forklake.model.table.files import DataFile
 from forklake.store.backend import Database
 from forklake.store.files import FileReader
 

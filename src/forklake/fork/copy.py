@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forklake.commit.attempts import commit_once
 from forklake.commit.catalogs import advance
 from forklake.commit.publish import record_of
+from forklake.commit.retry import commit_once
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database, Session
-from forklake.store.built import COPIED
+from forklake.store.built_statements import COPIED
 
 
 def copy_ancestors(session: Session, catalog: CatalogId) -> None:

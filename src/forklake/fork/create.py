@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from typing import Literal
 from uuid import uuid4
 
-from forklake.commit.attempts import commit_once
-from forklake.commit.catalogs import record_for_many
+from forklake.commit.catalogs import check_ttl, record_for_many
+from forklake.commit.retry import commit_once
 from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound, StoreBusy
 from forklake.fork.copy import copy_ancestors
 from forklake.fork.paths import refuse_overlap
@@ -24,12 +24,11 @@ from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author
 from forklake.store.backend import Allocation, Database, Row, Session, UniqueViolation, as_time
-from forklake.store.read import Moment, aware, moment_of
+from forklake.store.read_catalogs import Moment, aware, moment_of
 
 Mode = Literal["reference", "copy"]
 ATTEMPTS = 100
 _TICK = timedelta(microseconds=1)
-_LONGEST = timedelta(days=365_000)
 _NO_FORK = " by a catalog that is no fork of this one, though perhaps of a dropped one of its name"
 
 
@@ -64,15 +63,6 @@ class _Point:
     time: datetime
     lineage: tuple[Row, ...]
     """Whom the parent descends from: id, bound, depth, and up to where its rows were copied."""
-
-
-def check_ttl(ttl: object) -> None:
-    """A time to live ends in the future, and in one that the calendar knows."""
-    if ttl is not None and (not isinstance(ttl, timedelta) or not timedelta(0) < ttl <= _LONGEST):
-        shown = ttl if isinstance(ttl, timedelta) else repr(ttl)
-        raise InvalidArgument(
-            f"a time to live is a positive timedelta of a thousand years at most, not {shown}"
-        )
 
 
 def fork_catalogs(

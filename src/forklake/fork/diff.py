@@ -9,19 +9,19 @@ from typing import Literal
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.data.deletes import united
-from forklake.fork.net import Net, NetLayout, same
+from forklake.data.parquet.delete_files import united
+from forklake.fork.catalog_state import Side
+from forklake.fork.definition_changes import Net, NetLayout, same
 from forklake.fork.row_changes import RowChanges
-from forklake.fork.side import Side
-from forklake.fork.touched import NO_POSITIONS
+from forklake.fork.touched_rows import NO_POSITIONS
 from forklake.model.entities import Column, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
-from forklake.model.types import to_sql
-from forklake.scan.changes import ChangePlan, Gone, place_of, plan_of
-from forklake.scan.plan import Positions, ScanFile, ScanRows, Source, plan_scan
+from forklake.model.types.data_types import to_sql
+from forklake.scan.change_plan import ChangePlan, Gone, place_of, plan_of
+from forklake.scan.scan_plan import Positions, ScanFile, ScanRows, Source, plan_scan
 from forklake.store.backend import Database
+from forklake.store.file_states import FileState
 from forklake.store.files import totals_of
-from forklake.store.states import FileState
 
 HowChanged = Literal["created", "dropped", "altered", "changed"]
 

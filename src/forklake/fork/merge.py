@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from forklake.commit.conflicts import DML, DROPS, MERGE_RULES, RETIRES, TAKEN, YIELDING, conflicts
-from forklake.commit.figures import KnownFigures
 from forklake.commit.publish import publish
+from forklake.commit.table_statistics import KnownFigures
 from forklake.engine.local import Engine
 from forklake.errors import (
     CommitConflict,
@@ -23,11 +23,11 @@ from forklake.errors import (
     StoreError,
     TableNotFound,
 )
+from forklake.fork.catalog_state import Side
 from forklake.fork.column_ids import dropped_columns_in_files
+from forklake.fork.definition_changes import Net, kind_of, net_changes, own_events, same
 from forklake.fork.merge_plan import MergeBuilder
-from forklake.fork.net import Net, kind_of, net_changes, own_events, same
 from forklake.fork.row_changes import Prefer, RowChanges, RowComparison
-from forklake.fork.side import Side
 from forklake.fork.version_vectors import Events, Relation, Span, UnseenEvents, brought, events, relation
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
@@ -37,7 +37,7 @@ from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
 from forklake.store.files import totals_of
-from forklake.store.read import catalog_named
+from forklake.store.read_catalogs import catalog_named
 
 ATTEMPTS = 1000
 SAME_ROWS = "both changed the same rows"

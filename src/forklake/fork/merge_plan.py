@@ -7,28 +7,28 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from forklake.commit.commit_plan import Merged, Plan
 from forklake.commit.draft import Draft
-from forklake.commit.output import settle_rows
-from forklake.commit.plan import Merged, Plan
-from forklake.commit.settle import AdoptedFiles, TableWrites
-from forklake.data.storage import Storage
-from forklake.data.summary import summary_of_default
+from forklake.commit.inlining import AdoptedFiles, TableWrites
+from forklake.commit.write_target import settle_rows
+from forklake.data.statistics import summary_of_default
+from forklake.data.storage.storage import Storage
 from forklake.engine.compare import Outcome
+from forklake.fork.catalog_state import Kind, Object, Side
 from forklake.fork.column_ids import dropped_columns_in_files
-from forklake.fork.net import Net, kind_of, same
+from forklake.fork.definition_changes import Net, kind_of, same
 from forklake.fork.row_changes import RowChanges
-from forklake.fork.side import Kind, Object, Side
 from forklake.fork.version_vectors import Events, Relation, Span
 from forklake.model.changes import RESOLVED, Change, Verb
 from forklake.model.entities import Table
-from forklake.model.files import ColumnStats
 from forklake.model.ids import ColumnId, DataFileId
 from forklake.model.options import Options
-from forklake.scan.gather import stats_of_inlined
-from forklake.scan.plan import Positions, ScanFile, ScanRows
+from forklake.model.table.files import ColumnStats
+from forklake.scan.inlined_rows import stats_of_inlined
+from forklake.scan.scan_plan import Positions, ScanFile, ScanRows
 from forklake.store.backend import Database
+from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
-from forklake.store.states import FileState, file_states
 
 
 class MergeBuilder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from forklake.data.address import S3, split_data_path
+from forklake.data.storage.paths import S3, split_data_path
 from forklake.errors import DataPathOverlap, InvalidUrl
 from forklake.store.backend import Session
 

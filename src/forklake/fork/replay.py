@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from forklake.errors import MergeConflict
+from forklake.fork.definition_changes import kind_of
 from forklake.fork.merge import SAME_ROWS, MergeOptions, Merging, Prepared
-from forklake.fork.net import kind_of
 from forklake.model.changes import Conflict
 from forklake.model.ids import SnapshotId
 from forklake.model.snapshots import Author

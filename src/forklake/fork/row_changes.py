@@ -16,20 +16,20 @@ import pyarrow as pa
 
 from forklake.commit.conflicts import DML, RETIRES
 from forklake.commit.draft import Draft
-from forklake.data.deletes import united
+from forklake.data.parquet.delete_files import united
 from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_at
 from forklake.engine.local import Engine
-from forklake.fork.side import Side
-from forklake.fork.touched import NO_POSITIONS, LostPositions, Touched, common, touched_rows
+from forklake.fork.catalog_state import Side
+from forklake.fork.touched_rows import NO_POSITIONS, LostPositions, Touched, common, touched_rows
 from forklake.fork.version_vectors import Event, Events
 from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, TableId
-from forklake.scan.changes import Place, place_of
-from forklake.scan.plan import Positions, Source, plan_scan
+from forklake.scan.change_plan import Place, place_of
+from forklake.scan.scan_plan import Positions, Source, plan_scan
 from forklake.store.backend import Database
+from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
-from forklake.store.states import FileState, file_states
 
 Prefer = Literal["source", "target"]
 PositionsByFile = dict[DataFileId, Positions]

@@ -11,11 +11,11 @@ from uuid import UUID
 
 from forklake.errors import InvalidArgument, TableNotFound
 from forklake.model.entities import Column, Default
-from forklake.model.files import DataFile, DeleteFile
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
-from forklake.model.layout import PartitionField, Partitioning, SortKey
 from forklake.model.names import QualifiedName, is_absolute
 from forklake.model.options import Options
+from forklake.model.table.files import DataFile, DeleteFile
+from forklake.model.table.layout import PartitionField, Partitioning, SortKey
 
 STAGING = "_staging/"
 """Where manifests are kept, below the folder of a catalog. No schema has a folder of this name."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from forklake.model import types
 from forklake.model.ids import CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
+from forklake.model.types import data_types as types
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Self
 
 from forklake.errors import InvalidManifest
-from forklake.model.files import ColumnStats, WrittenFile
 from forklake.model.ids import ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
-from forklake.model.mapping import MappedName
+from forklake.model.table.files import ColumnStats, WrittenFile
+from forklake.model.table.name_mapping import MappedName
 
 _FORMAT = "forklake/manifest/1"
 

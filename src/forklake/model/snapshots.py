@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypedDict
 
+from forklake.errors import InvalidArgument
 from forklake.model.history import summary_of
 from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.names import check_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +61,21 @@ class CommitInfo(TypedDict, total=False):
     author: str | None
     message: str | None
     extra: Mapping[str, Any] | None
+
+
+def author_of(
+    author: str | None = None, message: str | None = None, extra: Mapping[str, Any] | None = None
+) -> Author:
+    """What a commit says of itself, checked before any work is done."""
+    if author is not None:
+        check_text(author, "author")
+    if message is not None:
+        check_text(message, "message")
+    if extra is not None:
+        try:
+            text = check_text(json.dumps(extra, ensure_ascii=False, allow_nan=False), "extra info")
+            # A copy, so that what is recorded is what was checked.
+            extra = json.loads(text)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(f"the extra info of a commit must be plain JSON: {error}") from error
+    return Author(author, message, extra)

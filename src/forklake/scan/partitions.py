@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
-from forklake.model.keys import Value
-from forklake.model.layout import PartitionField, Partitioning
-from forklake.model.sorting import show_transform
-from forklake.model.transforms import transform_of, value_of
-from forklake.model.tree import And, Compare, In, IsNull, Leaf, Node, Not, Or, StartsWith, conjuncts
-from forklake.model.types import Scalar
+from forklake.model.sql.predicate_tree import (
+    And,
+    Compare,
+    In,
+    IsNull,
+    Leaf,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+    conjuncts,
+)
+from forklake.model.table.layout import PartitionField, Partitioning
+from forklake.model.table.partition_and_sort import show_transform
+from forklake.model.table.transforms import transform_of, value_of
+from forklake.model.types.data_types import Scalar
+from forklake.model.types.sort_keys import Value
 
 Columns = tuple[Column, ...]
 

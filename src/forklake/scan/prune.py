@@ -9,9 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from forklake.model.files import ColumnStats, FileFacts
-from forklake.model.keys import HIGHEST, LOWEST
-from forklake.model.tree import (
+from forklake.model.sql.predicate_tree import (
     NEGATED,
     Always,
     And,
@@ -27,6 +25,8 @@ from forklake.model.tree import (
     Or,
     StartsWith,
 )
+from forklake.model.table.files import ColumnStats, FileFacts
+from forklake.model.types.sort_keys import HIGHEST, LOWEST
 
 
 def skip_reason(node: Node, facts: FileFacts) -> str | None:

@@ -9,9 +9,14 @@ from typing import Any, Unpack
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from forklake.assigning import Assignments
-from forklake.catalog import Catalog
-from forklake.compacting import (
+from forklake.api.assignments import Assignments
+from forklake.api.catalog import Catalog
+from forklake.api.handle import Handle
+from forklake.api.rows import check_assignments
+from forklake.api.table import Table
+from forklake.api.upsert import Matched, NotMatched, RowsMerged
+from forklake.api.verbs import CatalogVerbs, Name, table_first
+from forklake.compact.compaction import (
     CompactResult,
     Planner,
     Progress,
@@ -21,24 +26,19 @@ from forklake.compacting import (
     merging,
 )
 from forklake.errors import InvalidArgument
-from forklake.handle import Handle
-from forklake.merging import Matched, NotMatched, RowsMerged
-from forklake.model.ddl import ColumnSource
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import CommitInfo
-from forklake.rows import check_assignments
+from forklake.model.sql.ddl import ColumnSource
 from forklake.spark.changes import read_changes
+from forklake.spark.commit import DAY, Done, Work, Writing, publish
 from forklake.spark.compact import runner_on
 from forklake.spark.dml import clear, delete_rows, update_rows
-from forklake.spark.merge import merge_frame
-from forklake.spark.publish import DAY, Done, Work, Writing, publish
 from forklake.spark.read import read_plan
 from forklake.spark.session import prepare
 from forklake.spark.types import given_schema
+from forklake.spark.upsert import merge_frame
 from forklake.spark.write import write_frame
-from forklake.store.read import Moment
-from forklake.table import Table
-from forklake.verbs import CatalogVerbs, Name, table_first
+from forklake.store.read_catalogs import Moment
 
 
 class SparkCatalog(Handle):

@@ -8,19 +8,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from forklake.engine.changes import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
-from forklake.feed import ChangeFeed
-from forklake.model.columns import Columns
+from forklake.api.change_feed import ChangeFeed
+from forklake.context.lake_context import Workbench
+from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
 from forklake.model.ids import DataFileId, SnapshotId
-from forklake.model.types import DataType, List, Map, Struct
-from forklake.scan.changes import Gone, plan_places
-from forklake.scan.plan import ScanPlan
+from forklake.model.table.columns import Columns
+from forklake.model.types.data_types import DataType, List, Map, Struct
+from forklake.scan.change_plan import Gone, plan_places
+from forklake.scan.scan_plan import ScanPlan
 from forklake.spark.condition import condition
-from forklake.spark.holes import INDEX, PATH
+from forklake.spark.deleted_rows import INDEX, PATH
 from forklake.spark.read import DATA_FILE, ROW_ID, read_places
-from forklake.spark.text import field_of, name, text
+from forklake.spark.sql_text import field_of, name, text
 from forklake.spark.types import lists_of
-from forklake.workbench import Workbench
 
 _KIND, _SNAPSHOT = "kind", "snapshot"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from forklake.compact.compaction import Runner
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten, run
-from forklake.compacting import Runner
-from forklake.data.address import S3Options
-from forklake.data.storage import Storage
+from forklake.data.storage.paths import S3Options
+from forklake.data.storage.storage import Storage
 from forklake.model.names import is_absolute
 from forklake.spark.jobs import each, engine_of
 

@@ -17,12 +17,10 @@ from uuid import UUID
 from sqlglot import exp
 
 from forklake.errors import InvalidPredicate
-from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
-from forklake.model.keys import Value
-from forklake.model.predicate import Predicate, column_of, node_of, parsed_condition
-from forklake.model.tree import (
+from forklake.model.sql.predicate import Predicate, column_of, node_of, parsed_condition
+from forklake.model.sql.predicate_tree import (
     Always,
     And,
     Compare,
@@ -36,8 +34,10 @@ from forklake.model.tree import (
     Or,
     StartsWith,
 )
-from forklake.model.types import MAX_PRECISION, DataType, Decimal, Scalar, to_spark, to_sql
-from forklake.spark.text import field_of, name, text
+from forklake.model.table.columns import Columns
+from forklake.model.types.data_types import MAX_PRECISION, DataType, Decimal, Scalar, to_spark, to_sql
+from forklake.model.types.sort_keys import Value
+from forklake.spark.sql_text import field_of, name, text
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",

@@ -16,11 +16,11 @@ from forklake.distributed import write_part
 from forklake.engine.condition import condition_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.model.manifest import Manifest
-from forklake.scan.plan import ScanPlan, plan_scan
-from forklake.spark.hands import Hands
+from forklake.scan.scan_plan import ScanPlan, plan_scan
+from forklake.spark.commit import Done, Writing
 from forklake.spark.jobs import each
-from forklake.spark.parts import parts_of
-from forklake.spark.publish import Done, Writing
+from forklake.spark.plan_splits import parts_of
+from forklake.spark.task_writes import Hands
 
 
 @dataclass(frozen=True, slots=True)

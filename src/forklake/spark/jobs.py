@@ -21,8 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from forklake import errors
-from forklake.data.address import S3Options
-from forklake.data.storage import Storage
+from forklake.data.storage.paths import S3Options
+from forklake.data.storage.storage import Storage
 from forklake.engine.local import Engine
 from forklake.errors import EngineError, ForklakeError, InvalidData
 

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from forklake.data.schema import arrow_schema
-from forklake.data.storage import Storage
-from forklake.model.columns import Columns
+from forklake.data.parquet.schema import arrow_schema
+from forklake.data.storage.storage import Storage
 from forklake.model.entities import Column
-from forklake.model.layout import Partitioning
-from forklake.model.transforms import encoded, transform_of
-from forklake.spark.text import attribute, name
+from forklake.model.table.columns import Columns
+from forklake.model.table.layout import Partitioning
+from forklake.model.table.transforms import encoded, transform_of
+from forklake.spark.sql_text import attribute, name
 from forklake.spark.types import read_type
 
 _KEY = "forklake_p"

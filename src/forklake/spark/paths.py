@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from posixpath import normpath
 from urllib.parse import quote
 
-from forklake.data.storage import Storage
-from forklake.scan.plan import ScanFile
+from forklake.data.storage.storage import Storage
+from forklake.scan.scan_plan import ScanFile
 
 _GLOB = frozenset("{}[]*?\\")
 # What Java leaves as it is in the path of a URI, beside letters and digits.

@@ -11,23 +11,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from forklake.data.hive import hive_values, value_of
-from forklake.data.schema import ROW_ID_NAME, file_type
-from forklake.data.storage import Storage
+from forklake.context.lake_context import Workbench
+from forklake.data.parquet.hive import hive_values, value_of
+from forklake.data.parquet.schema import ROW_ID_NAME, file_type
+from forklake.data.storage.storage import Storage
 from forklake.engine.select import Selection
 from forklake.errors import FileMissing
-from forklake.model.columns import Columns
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
-from forklake.model.tree import columns_of
-from forklake.scan.gather import AMONG, WITHIN, gather
-from forklake.scan.plan import ScanFile, ScanPlan, ScanRows
+from forklake.model.sql.predicate_tree import columns_of
+from forklake.model.table.columns import Columns
+from forklake.scan.inlined_rows import AMONG, WITHIN, gather
+from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows
 from forklake.spark import paths
 from forklake.spark.condition import condition
-from forklake.spark.groups import Group, Grouped, grouped, holed
-from forklake.spark.holes import INDEX, PATH, READ_OPTIONS, SHOWN, holes_of, same
+from forklake.spark.deleted_rows import INDEX, PATH, READ_OPTIONS, SHOWN, holes_of, same
+from forklake.spark.file_groups import Group, Grouped, grouped, holed
 from forklake.spark.session import has_hadoop_aws
-from forklake.spark.text import name
+from forklake.spark.sql_text import name
 from forklake.spark.types import (
     FIELD_ID,
     ddl,
@@ -41,7 +42,6 @@ from forklake.spark.types import (
     to_arrow,
 )
 from forklake.spark.workers import through_workers
-from forklake.workbench import Workbench
 
 ROW_ID = "row_id"
 _BY_PATH = f"xxhash64({PATH}) = hash AND {same(PATH, 'place')}"

@@ -18,13 +18,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.conform import offsets_of
 from forklake.data.defaults import initial_of
-from forklake.engine.text import Shape
+from forklake.engine.sql_text import Shape
 from forklake.errors import UnknownType
-from forklake.model.columns import Columns
 from forklake.model.entities import Column
-from forklake.model.kernels import pc
-from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
-from forklake.spark.text import field_of, name, text
+from forklake.model.table.columns import Columns
+from forklake.model.types.data_types import DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
+from forklake.model.types.kernels import pc
+from forklake.spark.sql_text import field_of, name, text
 
 FIELD_ID = "parquet.field.id"
 NOBODYS = "forklake-9c3e1f7a-{}"

@@ -15,20 +15,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from forklake.data.address import S3Options
-from forklake.data.storage import Storage
+from forklake.data.storage.paths import S3Options
+from forklake.data.storage.storage import Storage
 from forklake.engine.condition import naming
-from forklake.engine.relation import PLACE, POSITION, ROW_ID, Wanted, relation
+from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.select import ALIAS, where
-from forklake.engine.text import shown, shown_as
-from forklake.model.columns import Columns
+from forklake.engine.sql_text import shown, shown_as
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
-from forklake.model.types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
-from forklake.scan.plan import ScanFile, ScanPlan
+from forklake.model.table.columns import Columns
+from forklake.model.types.data_types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
+from forklake.scan.scan_plan import ScanFile, ScanPlan
 from forklake.spark.jobs import engine_of
-from forklake.spark.parts import only, parts_of
+from forklake.spark.plan_splits import only, parts_of
 
 _OTHERS: dict[str, DataType] = {
     "uint8": Scalar("int16"),

@@ -20,23 +20,23 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from forklake.data.defaults import check_optional
-from forklake.data.fit import match_names
-from forklake.data.naming import SPARK_FOLDER
-from forklake.data.storage import Storage
+from forklake.data.input.lossless import match_names
+from forklake.data.parquet.file_names import SPARK_FOLDER
+from forklake.data.storage.storage import Storage
 from forklake.distributed import describe_files, output_folder, write_part
 from forklake.distributed.work import storage_of
 from forklake.errors import InvalidData
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Column
-from forklake.model.layout import SortKey
 from forklake.model.manifest import Manifest
-from forklake.model.types import Decimal, Scalar
+from forklake.model.table.layout import SortKey
+from forklake.model.types.data_types import Decimal, Scalar
 from forklake.spark import paths
+from forklake.spark.commit import Done, Writing
 from forklake.spark.jobs import each, failures, task_number, through
 from forklake.spark.partitions import Key, gathered, keys_of, values_in
-from forklake.spark.publish import Done, Writing
 from forklake.spark.session import has_hadoop_aws
-from forklake.spark.text import attribute, field_of, name, text
+from forklake.spark.sql_text import attribute, field_of, name, text
 from forklake.spark.types import ALIKE, initial, numbered, read_type, takes
 
 _SETTINGS: Mapping[str, str] = {

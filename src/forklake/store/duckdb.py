@@ -23,7 +23,7 @@ from forklake.errors import (
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
 from forklake.store.backend import Home, Row, UniqueViolation
-from forklake.store.built import end_set, insert_set, insert_values, update_set
+from forklake.store.built_statements import end_set, insert_set, insert_values, update_set
 from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
 from forklake.store.home import home_of_file
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only

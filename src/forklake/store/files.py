@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from forklake.model.files import ColumnStats, DataFile, DeleteFile
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, MappingId, SnapshotId, TableId
-from forklake.model.mapping import MappedName
-from forklake.model.mapping import Mapping as NameMapping
-from forklake.model.tree import Range
+from forklake.model.sql.predicate_tree import Range
+from forklake.model.table.files import ColumnStats, DataFile, DeleteFile
+from forklake.model.table.name_mapping import MappedName
+from forklake.model.table.name_mapping import Mapping as NameMapping
 from forklake.store.backend import Database, Row, Session
 
 ALL = 2**31 - 1

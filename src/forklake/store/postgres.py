@@ -40,8 +40,8 @@ from forklake.store.backend import (
     UniqueViolation,
     as_time,
 )
-from forklake.store.built import end_set, insert_set, update_set
-from forklake.store.in_flight import CommitsInFlight
+from forklake.store.built_statements import end_set, insert_set, update_set
+from forklake.store.commits_in_flight import CommitsInFlight
 from forklake.store.libpq import Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
 from forklake.store.statements import Dialect, schema_script, statements

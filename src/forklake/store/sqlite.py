@@ -19,7 +19,7 @@ from forklake.errors import (
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Home, Row, UniqueViolation
-from forklake.store.built import end_row, insert_row, update_row
+from forklake.store.built_statements import end_row, insert_row, update_row
 from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
 from forklake.store.home import home_of_file
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only

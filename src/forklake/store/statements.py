@@ -17,7 +17,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from forklake.store.built import ADOPTED, COPIED, RETURNED, adopt_rows, copy_rows, not_masked, return_rows
+from forklake.store.built_statements import (
+    ADOPTED,
+    COPIED,
+    RETURNED,
+    adopt_rows,
+    copy_rows,
+    not_masked,
+    return_rows,
+)
 
 Dialect = Literal["sqlite", "duckdb", "postgresql"]
 

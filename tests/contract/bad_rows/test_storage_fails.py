@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import forklake
-from forklake.data.local import LocalDisk
+from forklake.data.storage.local import LocalDisk
 from forklake.errors import StorageError
 
 MANY = pa.table({"id": pa.array(range(100, 5100), pa.int32()), "name": [f"name {n}" for n in range(5000)]})

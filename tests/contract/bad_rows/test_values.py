@@ -82,13 +82,13 @@ def test_a_late_wrong_row_takes_back_the_files_that_were_written(refuse, table, 
     table.set_option("target_file_size", 4096)
     table.set_option("parquet_row_group_size", 2048)
     written: list[str] = []
-    original = forklake.data.storage.Storage.open_output
+    original = forklake.data.storage.storage.Storage.open_output
 
     def counted(self: Any, path: str, relative: bool = True) -> Any:
         written.append(path)
         return original(self, path, relative)
 
-    monkeypatch.setattr(forklake.data.storage.Storage, "open_output", counted)
+    monkeypatch.setattr(forklake.data.storage.storage.Storage, "open_output", counted)
     for bad, word in (
         (pa.record_batch({"id": pa.array([None], pa.int32())}), '"id" is NOT NULL'),
         (pa.record_batch({"id": pa.array([1], pa.int32()), "small": pa.array([10**6])}), '"small"'),

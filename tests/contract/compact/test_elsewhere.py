@@ -7,7 +7,7 @@ import pytest
 import forklake
 from forklake.compact.inputs import scan_of
 from forklake.compact.run import run
-from forklake.data.storage import open_storage
+from forklake.data.storage.storage import open_storage
 from forklake.engine.local import Engine
 from tests.contract.rows.shown import content, feed, numbered
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import forklake
-from forklake import compacting
+from forklake.compact import compaction as compacting
 from forklake.compact.run import run
 from forklake.errors import CommitConflict
 from tests.contract.rows.shown import content, feed, numbered

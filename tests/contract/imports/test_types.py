@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forklake.errors import InvalidData
-from forklake.model.arrow import from_arrow, to_arrow
-from forklake.model.types import can_widen, parse, to_sql
+from forklake.model.types.arrow import from_arrow, to_arrow
+from forklake.model.types.data_types import can_widen, parse, to_sql
 
 MOMENT = datetime(2024, 2, 29, 12, 30, 15)
 # Every type that files commonly have, with values at its ends.

@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 import forklake
+from forklake.api.upsert import RowsMerged
 from forklake.errors import ColumnNotFound, ForklakeError, InvalidArgument, InvalidData, InvalidPredicate
-from forklake.merging import RowsMerged
 from tests.reaching import REACHING, SHADOWING
 
 DDL = "id BIGINT, z VARCHAR, s STRUCT(z INTEGER, w INTEGER), t STRUCT(z INTEGER)"

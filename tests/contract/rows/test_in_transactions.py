@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import forklake
+from forklake.api.upsert import RowsMerged
 from forklake.errors import InvalidData, InvalidPredicate, InvalidSchemaChange, TransactionClosed
-from forklake.merging import RowsMerged
 from tests.contract.rows.shown import MANY, content, ids, many, numbered
 
 Stored = Callable[[], list[str]]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import forklake
-import forklake.catalog
+import forklake.api.catalog
 from forklake.commit.publish import publish
 
 

@@ -11,7 +11,7 @@ import sqlglot
 
 import forklake
 from forklake.errors import InvalidPredicate
-from forklake.model import longlists
+from forklake.model.sql import long_lists as longlists
 from tests.contract.rows.shown import MANY
 
 FIRST = date(2024, 1, 1)

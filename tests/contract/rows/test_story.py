@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import forklake
+from forklake.api.upsert import RowsMerged
 from forklake.errors import CommitConflict, InvalidData
-from forklake.merging import RowsMerged
 from tests.contract.rows.shown import MANY, content, feed, ids, many, numbered
 
 DDL = "id BIGINT NOT NULL, ts TIMESTAMP, region VARCHAR, s STRUCT(a INT)"

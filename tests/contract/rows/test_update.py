@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 import forklake
+from forklake.api.upsert import RowsMerged
 from forklake.errors import (
     ColumnNotFound,
     InvalidArgument,
     InvalidData,
     InvalidPredicate,
 )
-from forklake.merging import RowsMerged
 from tests.contract.rows.shown import MANY, content, ids, many, numbered
 
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from forklake.data.storage import Storage
-from forklake.scan.plan import ScanPlan
-from forklake.spark.parts import parts_of
-from forklake.spark.source.opened import opened
+from forklake.data.storage.storage import Storage
+from forklake.scan.scan_plan import ScanPlan
+from forklake.spark.plan_splits import parts_of
+from forklake.spark.source.open_table import opened
 from forklake.spark.source.options import SourceOptions
-from forklake.spark.source.shape import Shape
+from forklake.spark.source.schema import Shape
 from forklake.spark.workers import Piece, read_piece
 
 

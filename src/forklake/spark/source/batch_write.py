@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from forklake.spark.source.messages import Written, begin, manifests, write_task
-from forklake.spark.source.opened import opened
+from forklake.spark.source.open_table import opened
 from forklake.spark.source.options import SourceOptions
 
 

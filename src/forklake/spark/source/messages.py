@@ -10,15 +10,15 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from forklake.catalog import Catalog
+from forklake.api.catalog import Catalog
 from forklake.data.defaults import check_optional
-from forklake.data.fit import match_names
+from forklake.data.input.lossless import match_names
 from forklake.distributed import DistributedSnapshot, base_files, write_part
 from forklake.errors import InvalidArgument
-from forklake.model.columns import Columns
 from forklake.model.manifest import Manifest
+from forklake.model.table.columns import Columns
+from forklake.spark.commit import DAY
 from forklake.spark.jobs import task_number
-from forklake.spark.publish import DAY
 from forklake.spark.source.options import SourceOptions
 
 _QUERY = "sql.streaming.queryId"

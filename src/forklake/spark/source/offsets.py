@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows
 
 from forklake.errors import InvalidArgument
-from forklake.model.files import DataFile
+from forklake.model.table.files import DataFile
 
 Begin = Literal["table", "latest"]
 

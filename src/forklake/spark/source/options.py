@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, TypeVar, cast
 
-from forklake.data.storage import split_data_path
+from forklake.data.storage.storage import split_data_path
 from forklake.errors import InvalidArgument
-from forklake.store.read import Moment
+from forklake.store.read_catalogs import Moment
 
 Changes = Literal["fail", "skip", "feed"]
 Start = int | Literal["latest"] | None

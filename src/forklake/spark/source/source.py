@@ -17,7 +17,7 @@ from forklake.errors import InvalidArgument
 from forklake.spark.source.batch_read import BatchReader
 from forklake.spark.source.batch_write import BatchWriter
 from forklake.spark.source.options import SourceOptions
-from forklake.spark.source.shape import Shape, shape_of
+from forklake.spark.source.schema import Shape, shape_of
 from forklake.spark.source.stream_read import StreamReader
 from forklake.spark.source.stream_write import StreamWriter
 

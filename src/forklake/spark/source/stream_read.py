@@ -18,22 +18,29 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from forklake.catalog import Catalog
+from forklake.api.catalog import Catalog
+from forklake.api.change_feed import check_names
+from forklake.api.lake import Lake
 from forklake.engine.condition import condition_of
 from forklake.errors import InvalidArgument
-from forklake.feed import check_names
-from forklake.lake import Lake
-from forklake.model.columns import Columns
 from forklake.model.ids import SnapshotId
-from forklake.model.types import to_sql
-from forklake.scan.changes import ChangePlan, Place, plan_changes, plan_of
-from forklake.scan.plan import Source, plan_scan
+from forklake.model.table.columns import Columns
+from forklake.model.types.data_types import to_sql
+from forklake.scan.change_plan import ChangePlan, Place, plan_changes, plan_of
+from forklake.scan.scan_plan import Source, plan_scan
 from forklake.spark.source.batch_read import Rows
-from forklake.spark.source.changed import Span, mixed_snapshots, places_of, read_span, refuse_changes, spans
+from forklake.spark.source.change_splits import (
+    Span,
+    mixed_snapshots,
+    places_of,
+    read_span,
+    refuse_changes,
+    spans,
+)
 from forklake.spark.source.offsets import Arrival, Offset, admitted, admitted_of_table
-from forklake.spark.source.opened import connected, known_in
+from forklake.spark.source.open_table import connected, known_in
 from forklake.spark.source.options import SourceOptions
-from forklake.spark.source.shape import Shape
+from forklake.spark.source.schema import Shape
 from forklake.spark.workers import Piece, read_piece
 
 _TABLE = "of"

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from forklake.distributed import DistributedSnapshot
 from forklake.errors import ReservationConsumed
 from forklake.spark.source.messages import Written, begin, check_fit, manifests, write_task
-from forklake.spark.source.opened import opened
+from forklake.spark.source.open_table import opened
 from forklake.spark.source.options import SourceOptions
 
 

@@ -1,0 +1,93 @@
+"""The change feed of a table: what happened to its rows between two snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from forklake.api.result_formats import Forms
+from forklake.context.lake_context import Workbench
+from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
+from forklake.engine.condition import naming
+from forklake.errors import InvalidArgument
+from forklake.model.ids import SnapshotId
+from forklake.model.sql.predicate import Predicate
+from forklake.model.table.columns import Columns
+from forklake.scan.change_plan import ChangePlan, plan_changes, plan_places
+from forklake.scan.scan_plan import Source
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChangeFeed(Forms):
+    """Inserts, deletes and both sides of updates, after one snapshot and up to another."""
+
+    _source: Source
+    _workbench: Workbench
+    start: SnapshotId
+    end: SnapshotId
+    _predicate: Predicate | None = None
+
+    def __repr__(self) -> str:
+        """Of which table, after which snapshot and up to which."""
+        return f"<{type(self).__name__} of {self._source.table.name!r} after {self.start} up to {self.end}>"
+
+    @property
+    def source(self) -> Source:
+        """The table, and what is known of its files."""
+        return self._source
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the table, as they are at the end."""
+        return self._source.table.columns
+
+    @property
+    def predicate(self) -> Predicate | None:
+        """Which changes are asked for."""
+        return self._predicate
+
+    def plan(self) -> ChangePlan:
+        """The files that came and went, and the rows that were deleted from others."""
+        return plan_changes(self._source, self.start, self.end, self._workbench.storage)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What the feed looks like in Arrow."""
+        return feed_schema(self._source.table.columns)
+
+    def count(self) -> int:
+        """How many changes there are."""
+        return sum(batch.num_rows for batch in self.to_batches())
+
+    def to_arrow(self) -> pa.Table:
+        """All changes as an Arrow table."""
+        return pa.Table.from_batches(list(self.to_batches()), self.schema)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The changes batch by batch."""
+        engine = self._workbench.engine
+        plan = self.plan()
+        found = feed_query(engine, plan, plan_places(self._source, plan.deleted), self._predicate)
+        with naming(self._predicate):
+            for batch in engine.stream(found.sql, found.tables):
+                yield batch.cast(self.schema)
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        """The changes as a relation of somebody's own DuckDB."""
+        changes: Any = self.to_arrow()
+        return connection.from_arrow(changes)
+
+
+def check_names(source: Source) -> None:
+    """Refuse a table whose columns would meet those of the feed."""
+    for column in source.table.columns:
+        if column.name.lower() in (KIND, SNAPSHOT_COLUMN, ROW_COLUMN):
+            raise InvalidArgument(
+                f'column "{column.name}" is named like a column of the change feed: rename it to see changes'
+            )

@@ -1,0 +1,121 @@
+"""How a catalog differs from what it was, or from another: counts at once, rows when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import NoReturn
+
+from forklake.api.change_feed import ChangeFeed, check_names
+from forklake.api.handle import Handle
+from forklake.commit.draft import Draft
+from forklake.context.lake_context import Workbench
+from forklake.fork.definition_changes import Net
+from forklake.fork.diff import (
+    ObjectDiff,
+    Sides,
+    TableFacts,
+    dropped_plan,
+    object_diffs,
+    row_plan,
+    table_facts,
+)
+from forklake.fork.row_changes import RowChanges
+from forklake.model.ids import SnapshotId, TableId
+from forklake.model.names import QualifiedName
+from forklake.scan.change_plan import ChangePlan
+from forklake.store.backend import Database
+
+
+def _unknown() -> NoReturn:
+    raise TypeError("a difference is made by Catalog.diff")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RowDiff(ChangeFeed):
+    """Rows that are in one and not in the other, and both sides of those that differ, by row id."""
+
+    _plan: Callable[[], ChangePlan] = _unknown
+
+    def plan(self) -> ChangePlan:
+        """The files that came and went, and the rows that were deleted from others."""
+        return self._plan()
+
+
+@dataclass(frozen=True, slots=True)
+class TableDiff(Handle, TableFacts):
+    """A table that came, went or changed."""
+
+    _rows: Callable[[], RowDiff] = field(default=_unknown, repr=False, compare=False)
+
+    def rows(self) -> RowDiff:
+        """The rows themselves, net: `insert`, `delete`, `update_preimage` and `update_postimage`."""
+        return self._rows()
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogDiff:
+    """What a catalog did since a state that it was like."""
+
+    catalog: str
+    snapshot: SnapshotId
+    base_snapshot: SnapshotId
+    """The state that it is compared with: its fork point, or where another catalog stands."""
+    objects: tuple[ObjectDiff, ...] = ()
+    """Schemas, views and macros."""
+    tables: tuple[TableDiff, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is different."""
+        return not (self.objects or self.tables)
+
+    @property
+    def rows_added(self) -> int:
+        """Over all tables, in files that came."""
+        return sum(table.rows_added for table in self.tables)
+
+    @property
+    def rows_removed(self) -> int:
+        """Over all tables."""
+        return sum(table.rows_removed for table in self.tables)
+
+    def table(self, name: str | tuple[str, str] | QualifiedName) -> TableDiff | None:
+        """The difference of one table, if there is any; of the one that is there, if another was dropped."""
+        wanted = str(QualifiedName.parse(name))
+        found = [table for table in self.tables if table.name == wanted]
+        return min(found, key=lambda table: table.change == "dropped", default=None)
+
+
+def catalog_diff(
+    database: Database, workbench: Workbench, name: str, sides: Sides, net: Net, rows: Sequence[RowChanges]
+) -> CatalogDiff:
+    """What was done in one of the sides that are compared."""
+    at = sides.ours.head.snapshot_id
+    by_table = {changes.table: changes for changes in rows}
+
+    def rows_of(number: TableId) -> Callable[[], RowDiff]:
+        return lambda: _rows(workbench, by_table.get(number), sides, number)
+
+    tables = tuple(
+        TableDiff(*(getattr(facts, each.name) for each in fields(facts)), _rows=rows_of(number))
+        for number, facts in table_facts(database, net, rows, sides).items()
+    )
+    objects = tuple(object_diffs(net, sides.base, sides.ours))
+    return CatalogDiff(name, at, sides.base.head.snapshot_id, objects, tables)
+
+
+def _rows(workbench: Workbench, changes: RowChanges | None, sides: Sides, number: TableId) -> RowDiff:
+    at = sides.ours.head.snapshot_id
+    table = sides.ours.table(number)
+    side = sides.ours if table is not None else sides.base
+    draft = Draft(side.state, side.head)
+    source = draft.source(draft.table(number))
+    check_names(source)
+
+    def plan() -> ChangePlan:
+        if table is None:
+            return dropped_plan(draft, source.table, at)
+        return row_plan(source, sides.base, changes, at)
+
+    return RowDiff(source, workbench, sides.base.head.snapshot_id, at, _plan=plan)

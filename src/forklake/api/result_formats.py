@@ -1,0 +1,74 @@
+"""The forms in which a result can be had, whatever it is a result of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from forklake.api.handle import Handle
+from forklake.extras import missing
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class Forms(Handle):
+    """Arrow, pandas, polars, batches: made from `schema`, `to_arrow` and `to_batches`."""
+
+    __slots__ = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What the result looks like in Arrow."""
+        raise NotImplementedError
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        raise NotImplementedError
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows batch by batch, as they are read: memory stays bounded."""
+        raise NotImplementedError
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream that Arrow's own tools take."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a pandas DataFrame."""
+        _package("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a polars DataFrame."""
+        return _package("polars").from_arrow(_plain(self.to_arrow()))
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """All rows as dicts: for a few."""
+        return self.to_arrow().to_pylist()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for anything that takes Arrow streams."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise missing(f"{name} is not installed", name) from error
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without Arrow's extension types, which polars does not know."""
+    fields = [
+        pa.field(field.name, field.type.storage_type, field.nullable)
+        if isinstance(field.type, pa.BaseExtensionType)
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

@@ -1,0 +1,453 @@
+"""The verbs that read and change the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from forklake.api.assignments import Assignments, new_values
+from forklake.api.change_feed import ChangeFeed, check_names
+from forklake.api.result_formats import Forms
+from forklake.api.scan import Scan, scan_of
+from forklake.api.upsert import (
+    Matched,
+    NotMatched,
+    RowsMerged,
+    check_extra,
+    join_of,
+    key_range,
+    matched_values,
+    unmatched_values,
+)
+from forklake.commit.draft import Draft
+from forklake.commit.import_files import check_mapping, find_files, inspect, stage
+from forklake.commit.write_target import TableOutput, output_for
+from forklake.context.lake_context import Workbench
+from forklake.context.scope import Scope
+from forklake.data.conform import conform, misfit_of
+from forklake.data.input.batches import Rows, rows_of
+from forklake.data.input.rows import Given
+from forklake.data.parquet.foreign_files import By, Inspection
+from forklake.engine.condition import condition_of
+from forklake.engine.dml import Found, find_rows, updated_rows
+from forklake.engine.locate_row import RowPlace, locate_row
+from forklake.engine.upsert import Join, bounds_of, matched_rows, unmatched_rows
+from forklake.errors import CommitConflict, InvalidArgument, InvalidData
+from forklake.model.entities import Table
+from forklake.model.ids import TableId
+from forklake.model.names import quoted
+from forklake.model.snapshots import CommitInfo
+from forklake.model.sql.predicate import Predicate, parse_expression
+from forklake.model.table.columns import Columns
+from forklake.model.table.files import WrittenFile
+from forklake.scan.scan_plan import plan_scan
+from forklake.store.read_catalogs import Moment
+
+
+@dataclass(slots=True)
+class Arrived:
+    """Rows that were taken in once, whatever becomes of the transaction: few in memory, many in files."""
+
+    rows: pa.Table | None = None
+    files: list[WrittenFile] = field(default_factory=list[WrittenFile])
+    columns: Columns = ()
+    """Those of the table when the rows came."""
+
+    @property
+    def count(self) -> int:
+        """How many rows came."""
+        small = 0 if self.rows is None else self.rows.num_rows
+        return small + sum(file.record_count for file in self.files)
+
+    def stage(self, draft: Draft, table: Table) -> None:
+        """Make them rows of the table."""
+        staged = draft.staged(table)
+        if self.rows is not None:
+            if staged.buffer is not None:
+                staged.buffer = conform(staged.buffer, table.columns)
+            staged.add_rows(conform(self.rows, table.columns))
+        for file in self.files:
+            staged.add_file(file)
+
+    def check(self, table: Table) -> None:
+        """Somebody may have made a column NOT NULL since the rows came in."""
+        required = {column.id: column.name for column in table.columns if not column.nullable}
+        nulls = {
+            stats.column_id
+            for file in self.files
+            for stats in file.stats
+            if stats.null_count != 0 and stats.column_id in required
+        }
+        if self.rows is not None:
+            rows = conform(self.rows, table.columns)
+            nulls |= {c.id for at, c in enumerate(table.columns) if rows.column(at).null_count}
+        for column in nulls & required.keys():
+            raise InvalidData(f'column "{required[column]}" is NOT NULL, and there are rows where it is NULL')
+
+
+def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, output: TableOutput) -> Arrived:
+    """Keep a few rows in memory, and write more into files as they come."""
+    limit = output.options.data_inlining_row_limit
+    stream = iter(batches)
+    kept: list[pa.RecordBatch] = []
+    count = 0
+    for batch in stream:
+        kept.append(batch)
+        count += batch.num_rows
+        if count > limit:
+            rest = pa.RecordBatchReader.from_batches(schema, _chained(kept, stream))
+            return Arrived(None, output.write(rest), output.table.columns)
+    if not count:
+        return Arrived()
+    return Arrived(pa.Table.from_batches(kept, schema), columns=output.table.columns)
+
+
+class FirstRows:
+    """The rows that a table is created with: read once, and staged as often as the change is tried."""
+
+    def __init__(self, workbench: Workbench, data: Rows | None) -> None:
+        """Nothing is read yet; refused if there are only columns."""
+        if data is None:
+            raise InvalidArgument("append=True needs rows to append: these are only columns")
+        self._workbench = workbench
+        self._given = Given(data)
+        self._arrived: Arrived | None = None
+        self.written: list[str] = []
+        """The files that they were written to."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the rows are surely the same when they are read a second time."""
+        return self._given.lasts
+
+    def stage(self, draft: Draft, table: Table) -> None:
+        """Make them rows of a new table."""
+        if self._arrived is None:
+            workbench = self._workbench
+            output = output_for(draft, table, workbench.storage, workbench.options, self.written)
+
+            def taken(data: Rows) -> Arrived:
+                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
+                return take_in(reader, reader.schema, output)
+
+            self._arrived = self._given.read(taken)
+        self._arrived.stage(draft, table)
+
+
+def _chained(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from first
+    first.clear()
+    yield from rest
+
+
+class RowVerbs(Forms):
+    """Reading and changing rows; each verb takes effect where its scope says."""
+
+    _scope: Scope
+    _id: TableId
+
+    # ---- Reading ---
+
+    def scan(
+        self,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        at: Moment | None = None,
+        limit: int | None = None,
+        row_ids: bool = False,
+    ) -> Scan:
+        """Rows that meet a condition, given as SQL; `row_ids` shows the id of each row too."""
+        scope = self._scope if at is None else self._scope.at(at)
+        draft = scope.read()
+        return scan_of(
+            draft,
+            draft.table(self._id),
+            scope.workbench,
+            catalog=scope.name,
+            where=where,
+            columns=columns,
+            limit=limit,
+            row_ids=row_ids,
+        )
+
+    def head(self, n: int = 5) -> pa.Table:
+        """Some rows, to see what they look like; in no order."""
+        return self.scan(limit=n).to_arrow()
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table; `scan` reads some of them, or some columns."""
+        return self.scan().to_arrow()
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows batch by batch, as they are read: memory stays bounded."""
+        return self.scan().to_batches()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """All rows as a stream that Arrow's own tools take."""
+        # Of one scan, so that schema and rows are of one snapshot.
+        return self.scan().to_reader()
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.scan().count()
+
+    # ---- Writing ---
+
+    def append(self, data: Rows, *, cast: bool = False, **info: Unpack[CommitInfo]) -> int:
+        """Add rows: Arrow data, anything with an Arrow stream, a list of dicts. Returns how many.
+
+        `cast` lets texts become dates and numbers, doubles decimals and the like, if every value fits.
+        """
+        return self._write(data, lambda draft, table: None, info, cast=cast)
+
+    def overwrite(
+        self, data: Rows, where: str | None = None, *, cast: bool = False, **info: Unpack[CommitInfo]
+    ) -> int:
+        """Replace all rows, or those that meet a condition, by others. Returns how many were added."""
+
+        def clear(draft: Draft, table: Table) -> None:
+            self._delete(draft, table, where)
+
+        return self._write(data, clear, info, cast=cast)
+
+    def delete(self, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
+        """Delete the rows that meet a condition, or all. Returns how many there were."""
+        return self._scope.with_commit_info(**info).apply(
+            lambda draft: self._delete(draft, draft.table(self._id), where)
+        )[0]
+
+    def update(self, assignments: Assignments, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
+        """Give columns, or fields of structs, new values. Returns how many rows changed.
+
+        A text is an SQL expression over the old row; any other value of Python is a literal.
+        """
+
+        def change(draft: Draft) -> int:
+            table = draft.table(self._id)
+            checked = check_assignments(assignments, table.columns)
+            engine = self._scope.workbench.engine
+            plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
+            places, batches = updated_rows(engine, plan, checked)
+            return self._replace(draft, table, batches, places.found)
+
+        return self._scope.with_commit_info(**info).apply(change)[0]
+
+    def merge(
+        self,
+        source: Rows,
+        on: str | Sequence[str],
+        *,
+        when_matched: Matched = "update",
+        when_not_matched: NotMatched = "insert",
+        cast: bool = False,
+        **info: Unpack[CommitInfo],
+    ) -> RowsMerged:
+        """Bring rows of a source into the table: those with the same keys change, the others are new.
+
+        `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and
+        `target.…`; `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
+        """
+        kept: list[tuple[Join, Columns]] = []
+        given = Given(source)
+
+        def change(draft: Draft) -> RowsMerged:
+            table = draft.table(self._id)
+            if kept and not given.lasts:
+                _check_source(*kept[0], table.columns)
+            elif not kept or kept[0][1] != table.columns:
+                kept[:] = [
+                    (given.read(lambda data: join_of(data, on, table.columns, cast=cast)), table.columns)
+                ]
+            return self._merge(draft, table, kept[0][0], when_matched, when_not_matched)
+
+        return self._scope.with_commit_info(**info).apply(change, present=not given.lasts)[0]
+
+    def add_files(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        mapping: By = "field_id",
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        **info: Unpack[CommitInfo],
+    ) -> int:
+        """Make Parquet files that exist part of the table, where they are. Returns how many rows they have.
+
+        Columns are found by `field_id`, `by_name` (and in the folders of a path such as `region=eu/`),
+        `by_position`, or as a dict of names in files to columns says. A folder stands for the files in it,
+        and a pattern (`in/*.parquet`, `in/**/*.parquet`) for those that match.
+        """
+        check_mapping(mapping)
+        workbench = self._scope.workbench
+        files = find_files(workbench.storage, paths)
+
+        def change(draft: Draft) -> int:
+            table = draft.table(self._id)
+            inspection = Inspection(workbench.storage, table.columns, mapping, allow_missing, ignore_extra)
+            return stage(draft, table, workbench.storage, inspect(inspection, files))
+
+        return self._scope.with_commit_info(**info).apply(change)[0]
+
+    # ---- The past ---
+
+    def changes(self, start: int, end: int | None = None, *, where: str | None = None) -> ChangeFeed:
+        """What happened to rows after snapshot `start` and up to `end`, or until now."""
+        scope = self._scope if end is None else self._scope.at(end)
+        draft = scope.read()
+        first = scope.at(start).read().head.snapshot_id
+        source = draft.source(draft.table(self._id))
+        check_names(source)
+        if first > source.reader.at:
+            raise InvalidArgument(f"the changes are asked for from {start} to {end}, which is before it")
+        predicate = condition_of(scope.workbench.engine, where, source.table.columns)
+        return ChangeFeed(source, scope.workbench, first, source.reader.at, predicate)
+
+    def locate(self, row_id: int) -> RowPlace | None:
+        """Where a row is, by its id; None if there is no such row now."""
+        if not isinstance(row_id, int) or isinstance(row_id, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument(f"the id of a row is a whole number, not {row_id!r}")
+        draft = self._scope.read()
+        return locate_row(self._scope.workbench.engine, draft.source(draft.table(self._id)), row_id)
+
+    # ---- Details ---
+
+    def _merge(
+        self, draft: Draft, table: Table, join: Join, when_matched: object, when_not_matched: object
+    ) -> RowsMerged:
+        engine = self._scope.workbench.engine
+        check_extra(join, table.columns, when_matched, when_not_matched)
+        new_values = matched_values(when_matched, join, table.columns)
+        inserted_values = unmatched_values(when_not_matched, join, table.columns)
+        plan = plan_scan(draft.source(table), self._key_range(join))
+        arrived = Arrived()
+        if inserted_values is not None:
+            chosen = tuple(column for column in table.columns if column.name in inserted_values)
+            fresh = unmatched_rows(engine, plan, join, inserted_values, chosen)
+            arrived = self._taken_in(draft, table, fresh)
+        updated = deleted = 0
+        if new_values is not None:
+            places, batches = matched_rows(engine, plan, join, new_values)
+            updated = self._replace(draft, table, batches, lambda: places.found(twice="refused"))
+        elif when_matched == "delete":
+            places, batches = matched_rows(engine, plan, join, {})
+            for _ in batches:
+                pass
+            deleted = draft.staged(table).delete(places.found(twice="allowed"))
+        arrived.stage(draft, table)
+        draft.staged(table).looked |= bool(arrived.count)
+        return RowsMerged(updated, deleted, arrived.count)
+
+    def _taken_in(self, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
+        """New rows with the columns that they have, and defaults for the others."""
+        workbench = self._scope.workbench
+        first = next(batches, None)
+        if first is None:
+            return Arrived()
+        given = pa.RecordBatchReader.from_batches(first.schema, _chained([first], batches))
+        reader = rows_of(given, table.columns, evaluate=workbench.engine.evaluate)
+        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        return take_in(reader, reader.schema, output)
+
+    def _key_range(self, join: Join) -> Predicate | None:
+        """What rows of the table meet that meet one of the source."""
+        found = bounds_of(self._scope.workbench.engine, join, join.keys[0])
+        return None if found is None else key_range(join.keys[0], *found)
+
+    def _write(
+        self, data: Rows, before: Callable[[Draft, Table], None], info: CommitInfo, *, cast: bool
+    ) -> int:
+        """Take rows in once, then stage them as often as the change is tried."""
+        arrived: list[Arrived] = []
+        written: list[str] = []
+        given = Given(data)
+        workbench = self._scope.workbench
+
+        def change(draft: Draft) -> int:
+            table = draft.table(self._id)
+
+            def taken(data: Rows) -> Arrived:
+                output = output_for(draft, table, workbench.storage, workbench.options, written)
+                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate, cast=cast)
+                return take_in(reader, reader.schema, output)
+
+            misfit = misfit_of(arrived[0].columns, table.columns) if arrived and arrived[0].count else None
+            if misfit is not None:
+                if not given.lasts:
+                    raise _changed_meanwhile(misfit)
+                workbench.discard(written)
+                written.clear()
+                arrived.clear()
+            if not arrived:
+                arrived.append(given.read(taken))
+            arrived[0].check(table)
+            before(draft, table)
+            arrived[0].stage(draft, table)
+            return arrived[0].count
+
+        return self._scope.with_commit_info(**info).apply(change, written=written, present=not given.lasts)[0]
+
+    def _delete(self, draft: Draft, table: Table, where: str | None) -> int:
+        staged = draft.staged(table)
+        if where is None:
+            plan = plan_scan(draft.source(table))
+            places = (*plan.files, *plan.rows)
+            for place in places:
+                staged.retire(place)
+            return sum(place.live_rows for place in places)
+        engine = self._scope.workbench.engine
+        plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
+        return staged.delete(find_rows(engine, plan))
+
+    def _replace(
+        self,
+        draft: Draft,
+        table: Table,
+        batches: Iterator[pa.RecordBatch],
+        found: Callable[[], Found],
+    ) -> int:
+        """Write rows that take the place of others, with the ids that these had."""
+        workbench = self._scope.workbench
+        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        first = next(batches, None)
+        if first is None:
+            return 0
+        arrived = take_in(_chained([first], batches), first.schema, output)
+        # Rows of the transaction itself are among those that go: they leave before the new ones come.
+        draft.staged(table).delete(found())
+        arrived.stage(draft, table)
+        return arrived.count
+
+
+def _changed_meanwhile(how: str) -> CommitConflict:
+    return CommitConflict(
+        f"somebody changed the table while its new rows were read: {how}; "
+        "a stream is read only once, so hand the rows over again"
+    )
+
+
+def _check_source(join: Join, before: Columns, now: Columns) -> None:
+    """A source that is gone was read for columns that must still be there, as they were."""
+    present = {column.id: column for column in now}
+    for column in before:
+        kept = present.get(column.id)
+        if column.name in join.names and (
+            kept is None or (kept.name, kept.data_type) != (column.name, column.data_type)
+        ):
+            raise _changed_meanwhile(f'column "{column.name}" is gone or another')
+
+
+def check_assignments(assignments: Mapping[Any, Any], columns: Columns) -> dict[str, str]:
+    """What an update was asked to do, by the names of columns; or refuse it."""
+    if not isinstance(assignments, Mapping) or not assignments:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidArgument("an update names columns and their new values: {'price': 'price * 1.1'}")
+    return new_values(
+        assignments,
+        columns,
+        lambda text: parse_expression(text, columns),
+        lambda column: quoted(column.name),
+    )

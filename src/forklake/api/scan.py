@@ -1,0 +1,145 @@
+"""A scan: what to read of a table, and the forms in which it can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from forklake.api.assignments import column_path
+from forklake.api.result_formats import Forms
+from forklake.commit.draft import Draft
+from forklake.context.lake_context import Workbench
+from forklake.engine.change_feed import ROW_COLUMN
+from forklake.engine.condition import condition_of
+from forklake.engine.duckdb_relation import to_relation
+from forklake.engine.min_max import bound
+from forklake.engine.select import Selection, count_rows, read_batches, read_table, result_schema
+from forklake.errors import InvalidArgument
+from forklake.model.entities import Table
+from forklake.model.ids import SnapshotId
+from forklake.model.sql.predicate import Predicate
+from forklake.model.table.columns import find
+from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Scan(Forms):
+    """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
+
+    _source: Source
+    _workbench: Workbench
+    _selection: Selection
+    _predicate: Predicate | None
+    _table: str
+    """The name of the table, and of its catalog."""
+
+    def __repr__(self) -> str:
+        """Of which table at which snapshot, and whether all of its rows are asked for."""
+        some = self._predicate is not None or self._selection.limit is not None
+        return f"<Scan of {'some' if some else 'all'} rows of {self._table} at snapshot {self.at}>"
+
+    def plan(self) -> ScanPlan:
+        """The files that have to be read, and those that need not."""
+        return plan_scan(self._source, self._predicate)
+
+    @property
+    def at(self) -> SnapshotId:
+        """The snapshot that is read."""
+        return self._source.reader.at
+
+    @property
+    def selection(self) -> Selection:
+        """The columns to show, and what else."""
+        return self._selection
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What the result looks like in Arrow."""
+        return result_schema(self._selection)
+
+    def count(self) -> int:
+        """How many rows there are; without a condition, the metadata know."""
+        limit = self._selection.limit
+        if self._predicate is None:
+            source = self._source
+            if source.uncommitted.is_empty:
+                counted = source.reader.totals().record_count if source.is_stored else 0
+            else:
+                plan = self.plan()
+                counted = sum(place.live_rows for place in (*plan.files, *plan.rows))
+        else:
+            counted = count_rows(self._workbench.engine, self.plan())
+        return counted if limit is None else min(counted, limit)
+
+    def min(self, column: str) -> Any:
+        """The lowest value of a column, NULLs aside; from the metadata where they know it exactly."""
+        return self._bound(column, highest=False)
+
+    def max(self, column: str) -> Any:
+        """The highest value of a column, NULLs aside; from the metadata where they know it exactly."""
+        return self._bound(column, highest=True)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        return read_table(self._workbench.engine, self.plan(), self._selection)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows batch by batch, as they are read: memory stays bounded."""
+        return read_batches(self._workbench.engine, self.plan(), self._selection)
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of somebody's own DuckDB, which reads the files itself."""
+        return to_relation(connection, self._workbench.engine, self.plan(), self._selection)
+
+    def _bound(self, name: str, *, highest: bool) -> Any:
+        column = find(self._source.table.columns, [name])
+        return bound(self._workbench.engine, self._source, self._predicate, column, highest=highest)
+
+
+def scan_of(
+    draft: Draft,
+    table: Table,
+    workbench: Workbench,
+    *,
+    catalog: str,
+    where: str | None,
+    columns: Sequence[str] | None,
+    limit: object,
+    row_ids: bool,
+) -> Scan:
+    """A scan of a table as a draft shows it, checked."""
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise InvalidArgument(f"a limit is a whole number of rows, not {limit!r}")
+    predicate = condition_of(workbench.engine, where, table.columns)
+    selection = _selection(table, columns, row_ids, limit)
+    result_schema(selection)
+    if row_ids and any(column.name.lower() == ROW_COLUMN for column in selection.columns):
+        raise InvalidArgument(
+            f'a column is named "{ROW_COLUMN}" like the id of rows: rename it, or choose other columns'
+        )
+    name = f"{draft.name_of(table)} of catalog {catalog!r}"
+    return Scan(draft.source(table), workbench, selection, predicate, name)
+
+
+def _selection(table: Table, names: Sequence[str] | None, row_ids: bool, limit: int | None) -> Selection:
+    if names is None:
+        return Selection(table.columns, row_id=row_ids, limit=limit)
+    if isinstance(names, str) or not names:
+        raise InvalidArgument("columns are given as a list of at least one name")
+    paths = [column_path(table.columns, name) for name in names]
+    chosen = tuple(path[-1] for path in paths)
+    if len({column.id for column in chosen}) < len(chosen):
+        raise InvalidArgument("a column is named twice")
+    shown = [column.name.lower() for column in chosen]
+    for column in chosen:
+        # As in SQL, s.x is shown as x.
+        if shown.count(column.name.lower()) > 1:
+            raise InvalidArgument(f'two columns would be shown as "{column.name}": read one of them apart')
+    inside = {path[-1].id: path for path in paths if len(path) > 1}
+    return Selection(chosen, row_id=row_ids, limit=limit, inside=inside)

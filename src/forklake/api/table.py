@@ -1,0 +1,353 @@
+"""The handle on one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Unpack
+
+import pyarrow as pa
+
+from forklake.api.rows import RowVerbs
+from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
+from forklake.commit.draft import Draft
+from forklake.commit.restore import restore_table
+from forklake.commit.write_target import OPTION, check_tag, options_of, without_options
+from forklake.compact.compaction import CompactResult, Progress, compact_one, filling, merging
+from forklake.context.scope import Scope
+from forklake.engine.select import count_rows
+from forklake.engine.sql_text import shown_as
+from forklake.errors import ForklakeError, InvalidSchemaChange
+from forklake.model.entities import Column
+from forklake.model.entities import Table as Definition
+from forklake.model.ids import TableId
+from forklake.model.names import QualifiedName, check_name, quoted
+from forklake.model.options import NAMES, Options, parse_option
+from forklake.model.snapshots import CommitInfo, Snapshot
+from forklake.model.sql.ddl import ColumnSpec, DefaultSource, default_text
+from forklake.model.sql.predicate import parse_predicate
+from forklake.model.table import columns
+from forklake.model.table.columns import ColumnPath, Columns
+from forklake.model.table.partition_and_sort import (
+    check_list,
+    partition_fields,
+    show_sort_key,
+    show_transform,
+    sort_keys,
+)
+from forklake.model.types.arrow import TypeSource, to_arrow, type_of
+from forklake.scan.scan_plan import plan_scan
+from forklake.store.read_catalogs import Moment, moment_of
+
+
+def partitioning_of(draft: Draft, table: Definition) -> tuple[str, ...]:
+    """How new files of a table are partitioned, as people write it."""
+    found = draft.partitioning(table)
+    names = {column.id: column.name for column in table.columns}
+    parts = () if found is None else found.fields
+    return tuple(show_transform(part, names[part.column_id]) for part in parts)
+
+
+def sort_order_of(draft: Draft, table: Definition) -> tuple[str, ...]:
+    """How rows of new files of a table are sorted, as people write it."""
+    order = draft.sort_order(table)
+    return () if order is None else tuple(show_sort_key(key) for key in order.keys)
+
+
+class Table(RowVerbs):
+    """A table of a catalog. It is found by its id, so it stays the same table when it is renamed.
+
+    Every change is one snapshot of its own, unless the handle came from a transaction.
+    """
+
+    def __init__(self, scope: Scope, table_id: TableId) -> None:
+        """Use `Catalog.table` or `Transaction.table`."""
+        self._scope = scope
+        self._id = table_id
+
+    @property
+    def id(self) -> TableId:
+        """The number of the table, unique in the lake; negative until a new table is committed."""
+        return self._id
+
+    @property
+    def uuid(self) -> str:
+        """The uuid of the table."""
+        return self._definition().uuid
+
+    @property
+    def name(self) -> str:
+        """The name, without the schema."""
+        return self._definition().name
+
+    @property
+    def schema_name(self) -> str:
+        """The name of the schema that the table is in."""
+        return self._qualified_name(self._scope.read()).schema
+
+    @property
+    def full_name(self) -> str:
+        """The name with the schema, as `Catalog.table` takes it: `sales.orders`."""
+        return str(self._qualified_name(self._scope.read()))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns in order, with the fields nested in them."""
+        return self._definition().columns
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as an Arrow schema; `schema_name` is the name of the schema that the table is in."""
+        return pa.schema(
+            [
+                pa.field(column.name, to_arrow(shown_as(column.data_type)), column.nullable)
+                for column in self.columns
+            ]
+        )
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The same as `schema`."""
+        return self.schema
+
+    def __repr__(self) -> str:
+        """The name, as SQL would write it, the catalog, and the snapshot that is shown."""
+        try:
+            draft = self._scope.read()
+            name, at = str(self._qualified_name(draft)), f" at snapshot {draft.head.snapshot_id}"
+        except ForklakeError:
+            # It was dropped, or its transaction or lake is closed.
+            name, at = f"with id {self._id}", ""
+        return f"<Table {name} of catalog {self._scope.name!r}{at}>"
+
+    # ---- Changes of structure ---
+
+    def add_column(
+        self,
+        name: ColumnPath,
+        type: TypeSource,
+        *,
+        default: DefaultSource = None,
+        nullable: bool = True,
+        **info: Unpack[CommitInfo],
+    ) -> None:
+        """Add a column, or a field of a struct (`"address.zip"`). Rows that exist get the default too."""
+        leaf = columns.split_path(name)[-1]
+        spec = ColumnSpec(leaf, type, nullable, default)
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_columns(table, columns.add(table.columns, name, spec, draft.last_column_id(table)))
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    def drop_column(self, name: ColumnPath, **info: Unpack[CommitInfo]) -> None:
+        """Remove a column or a field of a struct. Older snapshots still show it."""
+        self._change(lambda known: columns.drop(known, name), info)
+
+    def rename_column(self, name: ColumnPath, new_name: str, **info: Unpack[CommitInfo]) -> None:
+        """Give a column or a field of a struct another name."""
+        self._change(lambda known: columns.rename(known, name, new_name), info)
+
+    def alter_type(self, name: ColumnPath, type: TypeSource, **info: Unpack[CommitInfo]) -> None:
+        """Widen the type of a column or field, such as `integer` to `bigint`."""
+        wanted = type_of(type)
+        self._change(lambda known: columns.alter_type(known, name, wanted), info)
+
+    def set_default(self, name: ColumnPath, expression: DefaultSource, **info: Unpack[CommitInfo]) -> None:
+        """Change what inserts put into a column they do not name: a literal, or an expression as `now()`."""
+        default = default_text(expression)
+        self._change(lambda known: columns.set_default(known, name, default), info)
+
+    def drop_default(self, name: ColumnPath, **info: Unpack[CommitInfo]) -> None:
+        """Let inserts put NULL into a column that they do not name."""
+        self._change(lambda known: columns.set_default(known, name, None), info)
+
+    def set_nullable(self, name: ColumnPath, flag: bool, **info: Unpack[CommitInfo]) -> None:
+        """Allow NULL in a column, or refuse it from now on; rows that exist must have values then."""
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            column = columns.find(table.columns, name)
+            changed = columns.set_nullable(table.columns, name, flag)
+            if not flag and column.nullable and (nulls := self._count_nulls(draft, table, column.name)):
+                raise InvalidSchemaChange(
+                    f'"{column.name}" is NULL in {nulls} rows: give them a value before you refuse NULL'
+                )
+            draft.set_columns(table, changed)
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    def reorder(self, names: Sequence[str], **info: Unpack[CommitInfo]) -> None:
+        """Put the named columns first, in this order."""
+        self._change(lambda known: columns.reorder(known, names), info)
+
+    def rename(self, new_name: str | tuple[str, str] | QualifiedName, **info: Unpack[CommitInfo]) -> None:
+        """Give the table another name. A bare name keeps its schema; `schema.name` moves it there."""
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            target = QualifiedName.parse(new_name, "table", schema=self._qualified_name(draft).schema)
+            draft.rename_table(table, target)
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    def drop(self, **info: Unpack[CommitInfo]) -> None:
+        """End the table. Older snapshots still show it."""
+        self._scope.with_commit_info(**info).apply(lambda draft: draft.drop_table(draft.table(self._id)))
+
+    def restore(self, at: Moment, **info: Unpack[CommitInfo]) -> None:
+        """Make the table what it was at a snapshot or a time, as one more commit; history stays.
+
+        That is its rows with their ids, columns, name, tags, partitioning and sort order. No file is written.
+        """
+        moment_of(at)
+        self._scope.with_commit_info(**info).apply(
+            lambda draft: restore_table(draft, self._scope.at(at).read(), self._id)
+        )
+
+    # ---- How rows are written ---
+
+    @property
+    def partitioning(self) -> tuple[str, ...]:
+        """How new files are partitioned, such as `("day(ts)", "bucket(16, id)")`."""
+        draft = self._scope.read()
+        return partitioning_of(draft, draft.table(self._id))
+
+    def set_partitioning(self, fields: Sequence[str], **info: Unpack[CommitInfo]) -> None:
+        """Partition new files by columns and what is made of them; files that exist stay as they are.
+
+        `region`, `year(ts)`, `month(ts)`, `day(ts)`, `hour(ts)`, `bucket(16, id)`; an empty list ends it.
+        """
+        check_list(fields, "partition fields")
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_partitioning(table, partition_fields(fields, table.columns))
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    @property
+    def sort_order(self) -> tuple[str, ...]:
+        """How rows of new files are sorted, such as `("ts DESC NULLS LAST",)`."""
+        draft = self._scope.read()
+        return sort_order_of(draft, draft.table(self._id))
+
+    def set_sort_order(self, keys: Sequence[str], **info: Unpack[CommitInfo]) -> None:
+        """Sort rows of new files: `ts`, `ts DESC`, `ts ASC NULLS FIRST`; an empty list ends it."""
+        check_list(keys, "sort keys")
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_sort_order(table, sort_keys(keys, table.columns))
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    def set_option(self, name: str, value: object, **info: Unpack[CommitInfo]) -> None:
+        """Change a setting of this table, such as `data_inlining_row_limit`; None goes back to the lake's."""
+        text = None if value is None else str(parse_option(name, value))
+        if value is None and name not in NAMES:
+            parse_option(name, value)
+        self._scope.with_commit_info(**info).apply(
+            lambda draft: draft.set_tag(draft.table(self._id), None, f"{OPTION}{name}", text)
+        )
+
+    def options(self) -> Options:
+        """The settings that apply to this table."""
+        draft = self._scope.read()
+        return options_of(draft, draft.table(self._id), self._scope.workbench.options)
+
+    # ---- Maintenance ---
+
+    def compact(
+        self,
+        *,
+        min_files: int = 2,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> CompactResult:
+        """Merge small files, and move inlined rows into files; no row changes. See `Catalog.compact`."""
+        planner = merging(min_files)
+        return compact_one(
+            self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
+        )
+
+    def rewrite_deletes(
+        self,
+        threshold: float = 0.95,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> CompactResult:
+        """Rewrite files that have lost at least such a share of their rows."""
+        planner = filling(threshold)
+        return compact_one(
+            self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
+        )
+
+    # ---- What is known of it ---
+
+    def files(self) -> list[TableFile]:
+        """Every file of the table, and rows that live in the metadata database."""
+        draft = self._scope.read()
+        return files_of(draft, draft.table(self._id))
+
+    def stats(self) -> TableStats:
+        """Rows, files, bytes, and the bounds of columns."""
+        draft = self._scope.read()
+        return stats_of(draft, draft.table(self._id))
+
+    def history(self) -> list[Snapshot]:
+        """The commits that touched the table or its rows, oldest first."""
+        draft = self._scope.read()
+        return history_of(draft, draft.table(self._id))
+
+    # ---- Comments and tags ---
+
+    def comment(
+        self, text: str | None, *, column: ColumnPath | None = None, **info: Unpack[CommitInfo]
+    ) -> None:
+        """Comment the table or a column; None removes the comment."""
+        self.set_tag("comment", text, column=column, **info)
+
+    def set_tag(
+        self, key: str, value: str | None, *, column: ColumnPath | None = None, **info: Unpack[CommitInfo]
+    ) -> None:
+        """Tag the table or a column; None removes the tag."""
+        check_name(key, "tag")
+        check_tag(key)
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            target = None if column is None else columns.find(table.columns, column).id
+            draft.set_tag(table, target, key, value)
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    def tags(self, *, column: ColumnPath | None = None) -> dict[str, str]:
+        """The tags of the table or of a column; its comment is the tag `comment`."""
+        draft = self._scope.read()
+        table = draft.table(self._id)
+        if column is None:
+            return without_options(draft.tags(table.id))
+        return draft.column_tags(table.id).get(columns.find(table.columns, column).id, {})
+
+    # ---- Details ---
+
+    def _count_nulls(self, draft: Draft, table: Definition, column: str) -> int:
+        condition = parse_predicate(f"{quoted(column)} IS NULL", table.columns)
+        return count_rows(self._scope.workbench.engine, plan_scan(draft.source(table), condition))
+
+    def _definition(self) -> Definition:
+        return self._scope.read().table(self._id)
+
+    def _qualified_name(self, draft: Draft) -> QualifiedName:
+        return draft.name_of(draft.table(self._id))
+
+    def _change(self, reshape: Callable[[Columns], Columns], info: CommitInfo) -> None:
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            draft.set_columns(table, reshape(table.columns))
+
+        self._scope.with_commit_info(**info).apply(change)

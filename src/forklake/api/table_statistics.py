@@ -1,0 +1,127 @@
+"""What is known of a table without reading it: its files, figures and history, as values for listings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from forklake.commit.draft import Draft
+from forklake.data.statistics import summarise
+from forklake.model.changes import from_footprint
+from forklake.model.entities import Table
+from forklake.model.ids import ColumnId, SnapshotId
+from forklake.model.snapshots import Snapshot
+from forklake.model.table.files import ColumnStats
+from forklake.model.types.extremes import greatest, least
+from forklake.scan.scan_plan import ScanRows, plan_files, plan_scan
+from forklake.store.read_catalogs import snapshots
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A file of a table, or rows that live in the metadata database as one."""
+
+    path: str | None
+    """Relative to the data path of the lake unless it is absolute; None for inlined rows."""
+    record_count: int
+    deleted_count: int
+    """How many of its rows are gone."""
+    file_size_bytes: int
+    row_id_start: int | None
+    begin: SnapshotId
+    """The snapshot that added it."""
+    partition_values: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What statistics say of a column over all files; deleted rows are still in there."""
+
+    null_count: int | None
+    min: str | None
+    max: str | None
+    contains_nan: bool | None
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableStats:
+    """The figures of a table."""
+
+    record_count: int
+    file_count: int
+    file_size_bytes: int
+    inlined_rows: int
+    columns: dict[str, ColumnFacts]
+
+
+def files_of(draft: Draft, table: Table) -> list[TableFile]:
+    """Every file of a table, oldest first, then inlined rows."""
+    source = draft.source(table)
+    plan = plan_scan(source)
+    parted = [place.file for place in plan.files if place.file.partition_id is not None]
+    values = source.reader.partition_values(parted) if parted and source.is_stored else {}
+    return [
+        TableFile(
+            None if isinstance(place, ScanRows) else place.file.path,
+            place.file.record_count,
+            place.file.record_count - place.live_rows,
+            place.file.file_size_bytes,
+            place.file.row_id_start,
+            place.file.begin,
+            values.get(place.file.id, ()),
+        )
+        for place in (*plan.files, *plan.rows)
+    ]
+
+
+def stats_of(draft: Draft, table: Table) -> TableStats:
+    """The figures of a table: rows exactly, bounds of columns as its files have them."""
+    source = draft.source(table)
+    rows = plan_files(source, []).rows
+    totals = source.reader.totals() if source.is_stored else None
+    known: dict[ColumnId, ColumnStats] = source.reader.column_totals() if source.is_stored else {}
+    for part in rows:
+        for entry in summarise(part.rows, table.columns):
+            known[entry.column_id] = _wider(known.get(entry.column_id), entry)
+    columns = {column.name: known[column.id] for column in table.columns if column.id in known}
+    return TableStats(
+        0 if totals is None else totals.record_count,
+        0 if totals is None else totals.files - sum(part.file.id >= 0 for part in rows),
+        0 if totals is None else totals.file_size_bytes,
+        sum(part.live_rows for part in rows),
+        {
+            name: ColumnFacts(
+                entry.null_count, entry.min_value, entry.max_value, entry.contains_nan, entry.size_bytes
+            )
+            for name, entry in columns.items()
+        },
+    )
+
+
+def _wider(known: ColumnStats | None, more: ColumnStats) -> ColumnStats:
+    if known is None:
+        return more
+    min_key, min_value = least((known.min_key, known.min_value), (more.min_key, more.min_value))
+    max_key, max_value = greatest((known.max_key, known.max_value), (more.max_key, more.max_value))
+    return replace(
+        known,
+        value_count=known.value_count + more.value_count,
+        null_count=None if known.null_count is None else known.null_count + (more.null_count or 0),
+        contains_nan=more.contains_nan or known.contains_nan,
+        min_key=min_key,
+        min_value=min_value,
+        max_key=max_key,
+        max_value=max_value,
+    )
+
+
+def history_of(draft: Draft, table: Table) -> list[Snapshot]:
+    """The commits that touched a table or its rows, oldest first."""
+    database, catalog = draft.state.database, draft.head.catalog_id
+    found = database.rows("footprints_between", catalog=catalog, start=-1, end=draft.head.snapshot_id)
+    touched = {
+        snapshot
+        for snapshot, footprint in found
+        if footprint is not None and any(change.object_id == table.id for change in from_footprint(footprint))
+    }
+    return [snapshot for snapshot in snapshots(database, catalog) if snapshot.id in touched]

@@ -1,0 +1,107 @@
+"""The verb `undo`: what one commit did is taken back, as one more commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from forklake.api.change_feed import check_names
+from forklake.api.rows import take_in
+from forklake.commit.draft import Draft
+from forklake.commit.undo import Undoing, refusal, undo_definitions, undo_files, undoing
+from forklake.commit.write_target import output_for
+from forklake.context.lake_context import Workbench
+from forklake.data.parquet.schema import arrow_schema
+from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
+from forklake.engine.rows_by_id import changed_ids, changed_since, find_ids, rows_with_ids
+from forklake.errors import CommitConflict, InvalidArgument, SnapshotNotFound
+from forklake.model.changes import UNDONE, Change, Conflict, Verb
+from forklake.model.ids import SnapshotId, TableId
+from forklake.model.types.kernels import pc
+from forklake.scan.change_plan import plan_changes, plan_places
+from forklake.scan.scan_plan import Source, plan_scan
+
+_NEW = ("insert", "update_postimage")
+_OLD = ("delete", "update_preimage")
+
+
+def undo_commit(draft: Draft, snapshot: int, at: Callable[[int], Draft], workbench: Workbench) -> None:
+    """Stage the opposite of a commit, or raise `CommitConflict` with what stands in the way."""
+    if not isinstance(snapshot, int) or isinstance(snapshot, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidArgument(f"what is undone is a snapshot by its number, not {snapshot!r}")
+    after = at(snapshot)
+    if after.head.snapshot_id != snapshot or snapshot > draft.head.snapshot_id:
+        raise SnapshotNotFound(
+            f"snapshot {snapshot} is none of this catalog: its history lists those that are"
+        )
+    try:
+        before = at(snapshot - 1)
+    except SnapshotNotFound as error:
+        raise InvalidArgument(f"snapshot {snapshot} made the catalog, and cannot be undone") from error
+    work = undoing(draft, before, after)
+    whole = undo_definitions(work)
+    work.refuse()
+    mixed = undo_files(work, whole)
+    for table in sorted(mixed):
+        _undo_rows(work, table, workbench)
+
+
+def _undo_rows(work: Undoing, number: TableId, workbench: Workbench) -> None:
+    """Take rows out, and bring others back, by their ids: they may be in other files by now."""
+    draft, engine = work.draft, workbench.engine
+    table = draft.table(number)
+    source = draft.source(table)
+    check_names(source)
+    start, end = work.before.head.snapshot_id, work.snapshot
+    done = _changes(source, start, end, workbench)
+    made, now = plan_scan(_at(source, end)), plan_scan(source)
+    changed = changed_since(engine, done, made, now)
+    if changed:
+        raise _changed(work, source, changed, workbench)
+    found = find_ids(engine, now, _ids(done, _NEW))
+    staged = draft.staged(table)
+    returning = _ids(done, _OLD)
+    if len(returning):
+        batches = rows_with_ids(engine, plan_scan(_at(source, start)), returning)
+        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        schema = arrow_schema(table.columns, row_ids=True)
+        take_in(batches, schema, output).stage(draft, table)
+        staged.brings_back = True
+    staged.delete(found)
+    draft.restored[table.id] = UNDONE
+
+
+def _changes(source: Source, start: SnapshotId, end: SnapshotId, workbench: Workbench) -> pa.Table:
+    """Which rows changed in a span, and how."""
+    plan = plan_changes(source, start, end, workbench.storage)
+    return changed_ids(workbench.engine, plan, plan_places(source, plan.deleted))
+
+
+def _ids(changes: pa.Table, kinds: tuple[str, ...]) -> pa.Array:
+    wanted = changes.filter(pc.is_in(changes.column(KIND), value_set=pa.array(kinds)))
+    return wanted.column(ROW_COLUMN).combine_chunks()
+
+
+def _at(source: Source, snapshot: SnapshotId) -> Source:
+    """The rows that a table had, with the columns that it has."""
+    return replace(source, reader=replace(source.reader, at=snapshot))
+
+
+def _changed(work: Undoing, source: Source, rows: list[int], workbench: Workbench) -> CommitConflict:
+    """The error for rows that somebody has changed since."""
+    later = _changes(source, work.snapshot, work.draft.head.snapshot_id, workbench).to_pylist()
+    table = source.table
+    ours = next(change for change in work.done if change.object_id == table.id)
+    found: list[Conflict] = []
+    for row in rows:
+        event = max((e for e in later if e[ROW_COLUMN] == row), key=lambda e: e[SNAPSHOT_COLUMN])
+        snapshot = SnapshotId(event[SNAPSHOT_COLUMN])
+        theirs = next(
+            (c for s, c in work.later if (s, c.object_id) == (snapshot, table.id)),
+            Change(Verb.DELETE, table.id, table.schema_id, name=table.name),
+        )
+        how = {"insert": "came back", "delete": "was deleted"}.get(event[KIND], "was updated")
+        found.append(Conflict(f"row {row} {how} there", ours, theirs, snapshot))
+    return refusal(work.snapshot, work.before.head.snapshot_id, found)

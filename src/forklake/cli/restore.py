@@ -1,0 +1,69 @@
+"""The commands that go back: restore what was, undo a commit, bring back a catalog that was dropped."""
+
+from __future__ import annotations
+
+from typing import Annotated, Unpack
+
+import typer
+
+from forklake.cli.catalogs import CatalogNow
+from forklake.cli.options import GoBackTo, Settings, span
+from forklake.cli.render import render
+from forklake.model.snapshots import CommitInfo
+
+
+def restore(
+    settings: Settings,
+    at: GoBackTo,
+    table: Annotated[
+        str | None,
+        typer.Argument(metavar="TABLE", help="The table, by the name that it had then; it may be gone now."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Restore all of --catalog.")] = False,
+    as_name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Another name for the table.")
+    ] = None,
+    **info: Unpack[CommitInfo],
+) -> None:
+    """Make a table, or all of --catalog, what it was, as one more commit. No file is written."""
+    if (table is None) != everything:
+        raise typer.BadParameter("name the table to restore, or pass --all")
+    if everything and as_name is not None:
+        raise typer.BadParameter("--as names one table")
+    with settings.connect() as lake:
+        catalog = settings.find_catalog(lake)
+        if table is None:
+            catalog.restore(at, **info)
+        else:
+            catalog.restore_table(table, at, as_name=as_name, **info)
+        render(CatalogNow.of(catalog), settings.output)
+
+
+def undo(
+    settings: Settings,
+    snapshot: Annotated[int, typer.Argument(metavar="SNAPSHOT", help="The commit, by its number.")],
+    **info: Unpack[CommitInfo],
+) -> None:
+    """Take back what one commit of --catalog did, as one more commit, if nothing since is in the way."""
+    with settings.connect() as lake:
+        catalog = settings.find_catalog(lake)
+        catalog.undo(snapshot, **info)
+        render(CatalogNow.of(catalog), settings.output)
+
+
+def undrop(
+    settings: Settings,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name that the catalog had.")],
+    as_name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Another name, if that one is taken.")
+    ] = None,
+    ttl: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Let it expire: 90s, 30m, 12h, 7d from now.")
+    ] = None,
+    **info: Unpack[CommitInfo],
+) -> None:
+    """Bring back the catalog of a name that was dropped last, with all its history."""
+    lifetime = None if ttl is None else span(ttl)
+    with settings.connect() as lake:
+        back = lake.undrop_catalog(name, as_name=as_name, ttl=lifetime, **info)
+        render(CatalogNow.of(back), settings.output)

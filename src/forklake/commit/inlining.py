@@ -1,0 +1,259 @@
+"""From staged rows to what a commit writes: small writes and deletes stay inline, others become files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from forklake.commit.staged import AddedFile, ReturnedFile, StagedRows
+from forklake.data.conform import conform
+from forklake.data.inlined import encode
+from forklake.data.parquet.delete_files import next_positions
+from forklake.data.parquet.writer import write_deletes
+from forklake.data.statistics import summarise, summary_of_default
+from forklake.data.storage.storage import Storage
+from forklake.model.entities import Column, Origin, Table
+from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
+from forklake.model.names import is_absolute
+from forklake.model.table.files import ColumnStats, DataFile, DeleteFile, WrittenDeletes, WrittenFile
+from forklake.model.table.name_mapping import Mapping as NameMapping
+from forklake.scan.scan_plan import Positions, ScanFile, ScanRows
+from forklake.store.entity_rows import RowKey
+
+Write = Callable[[pa.Table], list[WrittenFile]]
+"""Writes rows as files of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedRows:
+    """Rows that the metadata database will hold."""
+
+    content: str
+    record_count: int
+    stats: tuple[ColumnStats, ...]
+    has_row_ids: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedFiles:
+    """Files of a table that a merge takes over as they are, with what was deleted from files."""
+
+    files: tuple[DataFileId, ...] = ()
+    delete_files: tuple[DeleteFileId, ...] = ()
+    positions: tuple[tuple[DataFileId, int], ...] = ()
+    """Rows that were deleted inline."""
+    mappings: tuple[MappingId, ...] = ()
+    rows: int = 0
+    file_size_bytes: int = 0
+    stats: tuple[ColumnStats, ...] = ()
+    """What is known of the files."""
+    defaults: tuple[ColumnStats, ...] = ()
+    """What holds for those of them that are older than a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnedRows:
+    """A file of the past that counts again, under another id."""
+
+    id: DataFileId
+    """Provisional."""
+    past: DataFileId
+    """What it was."""
+    deletes: DeleteFileId | None
+    """The delete file that counts with it again."""
+    positions: Positions | None
+    """What it lost beside what that names."""
+    live_rows: int
+    file_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrites:
+    """What a commit does to the rows of one table. Numbers below zero are provisional."""
+
+    table_id: TableId
+    files: tuple[AddedFile, ...] = ()
+    inlined: InlinedRows | None = None
+    deletes: tuple[WrittenDeletes, ...] = ()
+    inlined_deletes: tuple[tuple[DataFileId, Positions], ...] = ()
+    ended: Mapping[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
+    mappings: tuple[NameMapping, ...] = ()
+    touched: frozenset[DataFileId] = frozenset()
+    """Files of the base that lost rows."""
+    moved: frozenset[DataFileId] = frozenset()
+    """Files of the base whose rows live on in another."""
+    flushed: frozenset[DataFileId] = frozenset()
+    """Those of them that were inlined."""
+    removed: int = 0
+    removed_bytes: int = 0
+    is_inherited: bool = False
+    """Whether the catalog has the table from an ancestor and has never written to it."""
+    imported: frozenset[str] = frozenset()
+    looked: bool = False
+    """Whether it matters that nobody else adds rows."""
+    adopted: AdoptedFiles = AdoptedFiles()
+    columns: tuple[Column, ...] = ()
+    """Those of the table: rows that are older than one of them have its initial default."""
+    returned: tuple[ReturnedRows, ...] = ()
+    defaults: tuple[ColumnStats, ...] = ()
+    """What holds for those of the returned files that lack a column."""
+    was_dropped: bool = False
+    """Whether the table itself comes back, so that none of its rows are counted before."""
+    brings_back: bool = False
+    """Whether rows that come with their ids were not there."""
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that it refers to."""
+        return [*(file.written.path for file in self.files), *(deletes.path for deletes in self.deletes)]
+
+    @property
+    def inserts(self) -> bool:
+        """Whether rows were added, and not only moved."""
+        written = any(file.newest_row is None for file in self.files)
+        return self.inlined is not None or written or bool(self.adopted.files or self.returned)
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether there are rows among them that were not there before, with other values."""
+        written = any(file.newest_row is None and not file.written.has_row_ids for file in self.files)
+        inlined = self.inlined is not None and not self.inlined.has_row_ids
+        return inlined or written or self.brings_back or bool(self.adopted.files or self.returned)
+
+
+def settle(
+    table: Table,
+    staged: StagedRows,
+    *,
+    storage: Storage,
+    limit: int,
+    write: Write,
+    new_delete_path: Callable[[], str],
+    is_inherited: bool,
+) -> TableWrites:
+    """Decide what stays inline and write the rest."""
+    inlined = _inlined(table, staged, limit, write)
+    ended: dict[RowKey, Origin] = {}
+    for file in staged.retired.values():
+        ended |= ends_of(file)
+    deletes: list[WrittenDeletes] = []
+    inline: list[tuple[DataFileId, Positions]] = []
+    for file, positions in staged.deleted.items():
+        place = _place(staged, file)
+        if _stays_inline(place, positions, limit):
+            inline.append((file, positions))
+            continue
+        named = next_positions(storage, place.file.deletes, place.deleted, positions)
+        address = storage.address(place.file.path, place.file.path_is_relative)
+        path = new_delete_path()
+        size, footer = write_deletes(storage, path, address, named, relative=not is_absolute(path))
+        deletes.append(WrittenDeletes(file, path, len(named), size, footer))
+        if place.file.deletes is not None and file not in staged.returned:
+            ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
+    rewritten = {written.data_file_id for written in deletes}
+    for file, written in staged.delete_files.items():
+        deletes.append(written)
+        before = staged.touched[file].file.deletes
+        if before is not None:
+            ended[RowKey("delete_file", before.id)] = origin_of(before)
+    return TableWrites(
+        table.id,
+        tuple(_with_defaults(file, table) for file in staged.added.values()),
+        inlined,
+        tuple(deletes),
+        tuple(inline),
+        ended,
+        tuple(mapping for key, mapping in staged.mappings.items() if _is_used(staged, key)),
+        frozenset(file for file in (*staged.touched, *staged.retired) if file not in staged.moved),
+        frozenset(staged.moved),
+        frozenset(file for file in staged.moved if staged.retired[file].inlined),
+        staged.removed,
+        sum(file.file_size_bytes for file in staged.retired.values()),
+        is_inherited,
+        frozenset(staged.imported),
+        staged.looked,
+        columns=table.columns,
+        returned=tuple(_returned(staged, file, rewritten) for file in staged.returned.values()),
+        defaults=tuple(_defaults(table)) if staged.returned else (),
+        was_dropped=staged.was_dropped,
+        brings_back=staged.brings_back,
+    )
+
+
+def _place(staged: StagedRows, file: DataFileId) -> ScanFile | ScanRows:
+    """A file that loses rows, as it was before."""
+    if file in staged.returned:
+        return staged.returned[file].scanned(None)
+    return staged.touched.get(file) or staged.added[file].scanned(None)
+
+
+def _returned(staged: StagedRows, file: ReturnedFile, rewritten: set[DataFileId]) -> ReturnedRows:
+    """A file that counts again; a new delete file names what the one that it had did, and nothing inlined."""
+    live = file.scanned(staged.deleted.get(file.id)).live_rows
+    deletes = None if file.file.deletes is None or file.id in rewritten else file.file.deletes.id
+    return ReturnedRows(file.id, file.file.id, deletes, file.positions, live, file.file.file_size_bytes)
+
+
+def _defaults(table: Table) -> Iterator[ColumnStats]:
+    """What holds for a file that lacks a column with a default: it begins later than the column does now."""
+    for column in table.columns:
+        if column.initial_default is not None:
+            yield summary_of_default(column, 1)
+
+
+def _with_defaults(file: AddedFile, table: Table) -> AddedFile:
+    """A file may be older than a column that begins with it: an index of keys has to know its default too."""
+    filled = [column for column in table.columns if column.initial_default is not None]
+    if not filled:
+        return file
+    known = {entry.column_id for entry in file.written.stats}
+    missing = [
+        summary_of_default(column, file.written.record_count) for column in filled if column.id not in known
+    ]
+    if not missing:
+        return file
+    return replace(file, written=replace(file.written, stats=(*file.written.stats, *missing)))
+
+
+def _inlined(table: Table, staged: StagedRows, limit: int, write: Write) -> InlinedRows | None:
+    rows = staged.buffer
+    if rows is None:
+        return None
+    rows = conform(rows, table.columns)
+    if rows.num_rows > limit:
+        for file in write(rows):
+            staged.add_file(file)
+        staged.buffer = None
+        return None
+    stats = summarise(rows, table.columns)
+    with_ids = ROW_ID_COLUMN in {entry.column_id for entry in stats}
+    has_ids = with_ids and rows.column(rows.num_columns - 1).null_count == 0
+    return InlinedRows(encode(rows), rows.num_rows, stats, has_ids)
+
+
+def _stays_inline(place: ScanFile | ScanRows, positions: Positions, limit: int) -> bool:
+    if place.file.inlined:
+        return True
+    known = 0 if place.deleted is None else len(place.deleted)
+    # Else every small delete would write a delete file again, once a file has lost as many rows inline.
+    before = 0 if place.file.deletes is None else place.file.deletes.inlined_before
+    return known - before + len(positions) <= limit
+
+
+def ends_of(file: DataFile) -> dict[RowKey, Origin]:
+    """The rows that end when a data file goes: its own, and that of its delete file."""
+    ended = {RowKey("data_file", file.id): origin_of(file)}
+    if file.deletes is not None:
+        ended[RowKey("delete_file", file.deletes.id)] = origin_of(file.deletes)
+    return ended
+
+
+def origin_of(file: DataFile | DeleteFile) -> Origin:
+    """Where the row of a file lives."""
+    return Origin(file.source, file.begin)
+
+
+def _is_used(staged: StagedRows, mapping: MappingId) -> bool:
+    return any(file.mapping_id == mapping for file in staged.added.values())

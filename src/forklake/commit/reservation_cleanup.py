@@ -1,0 +1,104 @@
+"""Removing what reservations left behind: manifests, and files that no commit has taken.
+
+A file is removed only if its path says that it was written for a reservation which can no longer be
+committed, and which did not commit that file. Where that is not certain, it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from forklake.commit.reservations import expire, mark_swept
+from forklake.data.storage.storage import Storage
+from forklake.errors import StorageError
+from forklake.model.distributed import STAGING, commit_folder
+from forklake.model.ids import CatalogId, SnapshotId, TableId
+from forklake.model.names import is_absolute, own_folder
+from forklake.store.backend import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """A reservation that was cleared up."""
+
+    reservation_id: str
+    state: str
+    files: int
+    """How many files were removed."""
+
+
+def sweep(database: Database, storage: Storage, now: datetime) -> list[Swept]:
+    """End what has expired, and remove the files of all reservations whose time is over."""
+    if not database.rows("unswept_reservations", now=now):
+        return []
+    # First nobody can commit them any more, then their files go.
+    expire(database, now)
+    swept: list[Swept] = []
+    for catalog, reservation, uuid, parent, state, committed, data_path, ended in database.rows(
+        "unswept_reservations", now=now
+    ):
+        traces = Traces(
+            database, storage, CatalogId(catalog), data_path, UUID(str(uuid)).hex, SnapshotId(parent)
+        )
+        if state == "committed":
+            known = ended is None and database.rows("catalog_at_own_snapshot", catalog=catalog, at=committed)
+            # Without the commit nobody can say which of the files it took.
+            files = traces.lost(SnapshotId(committed)) if known else []
+        else:
+            files = traces.all()
+        removed = traces.remove([*files, *traces.manifests()])
+        if removed is not None:
+            mark_swept(database, CatalogId(catalog), str(reservation), now)
+            swept.append(Swept(str(reservation), state, removed))
+    return swept
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What was written for one reservation."""
+
+    database: Database
+    storage: Storage
+    catalog: CatalogId
+    data_path: str
+    commit_uuid: str
+    parent: SnapshotId
+
+    def all(self) -> list[str]:
+        """Every file of every table."""
+        return [path for _, path in self._files()]
+
+    def lost(self, committed: SnapshotId) -> list[str]:
+        """The files that the commit did not take."""
+        kept: dict[TableId, set[str]] = {}
+        lost: list[str] = []
+        for table, path in self._files():
+            if table not in kept:
+                found = self.database.rows("paths_of_commit", catalog=self.catalog, table=table, at=committed)
+                kept[table] = {row[0] for row in found}
+            if path not in kept[table]:
+                lost.append(path)
+        return lost
+
+    def manifests(self) -> list[str]:
+        """Every file in the folder of the manifests."""
+        folder = f"{self.data_path}{STAGING}{self.commit_uuid}/"
+        return [found.path for found in self.storage.files(folder, not is_absolute(folder))]
+
+    def remove(self, files: list[str]) -> int | None:
+        """Remove files; gives how many, or None if some have to be tried again."""
+        with suppress(StorageError):
+            for relative in (True, False):
+                self.storage.delete([path for path in files if relative != is_absolute(path)], relative)
+            return len(files)
+        return None
+
+    def _files(self) -> Iterator[tuple[TableId, str]]:
+        for table, path in self.database.rows("table_paths", catalog=self.catalog, at=self.parent):
+            folder = commit_folder(own_folder(self.data_path, path), self.commit_uuid)
+            for found in self.storage.files(folder, not is_absolute(folder)):
+                yield TableId(table), found.path

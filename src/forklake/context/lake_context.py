@@ -1,0 +1,54 @@
+"""What the verbs of handles work with: the storage, the engine and the settings of a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from forklake.commit.table_statistics import KnownFigures
+from forklake.data.storage.storage import Storage
+from forklake.engine.local import Engine
+from forklake.errors import StorageError
+from forklake.model.names import is_absolute
+from forklake.model.options import Options, parse_option
+from forklake.store.backend import Database
+
+
+class Workbench:
+    """One for each open lake."""
+
+    def __init__(self, database: Database, storage: Storage) -> None:
+        """Read nothing yet."""
+        self._database = database
+        self.storage = storage
+        self.engine = Engine(storage)
+        self.figures = KnownFigures()
+        self._options: Options | None = None
+
+    @property
+    def options(self) -> Options:
+        """The settings of the lake, as they were when they were first needed."""
+        if self._options is None:
+            self._options = Options().with_settings(dict(self._database.rows("settings")))
+        return self._options
+
+    def set_option(self, name: str, value: object) -> None:
+        """Change a setting of the lake, for tables that have none of their own."""
+        parsed = parse_option(name, value)
+        with self._database.transaction() as session:
+            session.execute("remove_setting", key=name)
+            session.insert("ducklake_metadata", ("key", "value"), [(name, str(parsed))])
+            session.commit()
+        self._options = None
+
+    def discard(self, paths: Iterable[str]) -> None:
+        """Remove files that nothing will ever refer to; those that cannot be removed are orphans."""
+        files = list(paths)
+        for relative in (True, False):
+            # The error that led here says more than one of cleaning up.
+            with suppress(StorageError):
+                self.storage.delete([path for path in files if relative != is_absolute(path)], relative)
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        self.engine.close()

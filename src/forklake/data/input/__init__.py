@@ -1,0 +1,1 @@
+"""Rows as people hand them over, as batches of Arrow that a table takes."""

@@ -1,0 +1,1 @@
+"""Parquet files: how they are laid out, written, read and described."""

@@ -1,0 +1,1 @@
+"""Where data files are: on a local disk or in a bucket."""

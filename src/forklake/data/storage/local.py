@@ -1,0 +1,118 @@
+"""Files on a local disk, written so that a power loss does not take them back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow.fs import FileSystem, LocalFileSystem
+
+from forklake.data.storage.file_info import StoredFile, modified_at
+from forklake.data.storage.paths import is_storable
+
+
+class LocalDisk:
+    """Folders and files; a path is absolute."""
+
+    def __init__(self) -> None:
+        """Nothing is touched yet."""
+        self._settled: set[Path] = set()
+
+    @property
+    def filesystem(self) -> FileSystem:
+        """For those who read and write through Arrow."""
+        return LocalFileSystem()
+
+    @contextmanager
+    def output(self, path: str) -> Generator[pa.NativeFile]:
+        """Write a new file and its folders. It stays only if the block ends well, and is on the disk then."""
+        folder = Path(path).parent
+        if folder not in self._settled:
+            self._settle(folder)
+        try:
+            held = _created(path)
+        except FileNotFoundError:
+            # Somebody removed a folder that seemed to be there.
+            self._settle(folder)
+            held = _created(path)
+        try:
+            # Open while Arrow writes, so that it hears of errors in writing back: the kernel tells each once.
+            try:
+                with self.filesystem.open_output_stream(path) as stream:
+                    yield stream
+                os.fsync(held)
+            finally:
+                os.close(held)
+            _sync_folder(folder)
+        except BaseException:
+            with suppress(OSError):
+                Path(path).unlink()
+            raise
+
+    def sync(self, path: str) -> None:
+        """Make a file stay that somebody else has written, and its folders."""
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        folder = Path(path).parent
+        _sync_folder(folder)
+        if folder not in self._settled:
+            self._settle(folder)
+
+    def info(self, path: str) -> StoredFile:
+        """What is known of a file."""
+        found = Path(path).stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise FileNotFoundError(errno.ENOENT, "not a file", path)
+        return StoredFile(path, found.st_size, modified_at(found.st_mtime))
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it is there. A power loss may bring it back: then it is an orphan."""
+        Path(path).unlink(missing_ok=True)
+
+    def files(self, folder: str) -> Generator[StoredFile]:
+        """Every file in a folder and the folders below. What vanishes meanwhile is left out."""
+        for place, _, names in os.walk(folder, onerror=_refuse):
+            for name in names:
+                path = f"{place.rstrip('/')}/{name}"
+                # A name that is not UTF-8 cannot be one of ours.
+                if is_storable(path):
+                    with suppress(FileNotFoundError):
+                        yield self.info(path)
+
+    def _settle(self, folder: Path) -> None:
+        """Make a folder. Another process may be making it too, so all above it are synced in any case."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for above in folder.parents:
+            # A folder that cannot be read is none that we made.
+            with suppress(PermissionError):
+                _sync_folder(above)
+        self._settled.add(folder)
+
+
+def _created(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems have no such thing for folders.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _refuse(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error

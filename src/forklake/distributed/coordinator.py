@@ -1,0 +1,309 @@
+"""The coordinator's verbs of a distributed snapshot: begin, commit, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Unpack
+from uuid import uuid4
+
+from forklake.commit.catalogs import check_ttl
+from forklake.commit.draft import Draft
+from forklake.commit.manifests import Assembled, Staged, assemble, stage
+from forklake.commit.once import Once, check_work, committed_as
+from forklake.commit.publish import Claim, Published
+from forklake.commit.reservation_cleanup import Traces
+from forklake.commit.reservations import ReservationInfo, Taking, cancel, check_open, reservations, reserve
+from forklake.commit.write_target import folder_of, options_of
+from forklake.context.lake_context import Workbench
+from forklake.data.manifests import SUFFIX, missing_files, read_manifest, read_manifests
+from forklake.data.storage.storage import Storage
+from forklake.errors import CommittedBefore, FileMissing, InvalidArgument, ReservationConsumed, StorageError
+from forklake.model.distributed import DistributedSnapshot, TableTarget
+from forklake.model.entities import Table
+from forklake.model.ids import SnapshotId
+from forklake.model.manifest import Manifest
+from forklake.model.names import QualifiedName
+from forklake.model.snapshots import Author, CommitInfo, author_of
+from forklake.store.backend import Database
+
+Given = Manifest | str | Path
+"""A manifest as a value, as its text, or the path of its file; or a folder with the files of many."""
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """What begins and ends distributed snapshots of one catalog."""
+
+    database: Database
+    workbench: Workbench
+    draft_at: Callable[[SnapshotId], Draft]
+    """The catalog as it was at one of its snapshots."""
+    publish: Callable[[Draft, Author, Claim], Published | None]
+
+    def begin(
+        self,
+        draft: Draft,
+        catalog: str,
+        tables: Iterable[str | tuple[str, str] | QualifiedName] | None,
+        ttl: timedelta,
+        properties: Mapping[str, Any] | None,
+    ) -> DistributedSnapshot:
+        """Reserve a snapshot on top of the catalog as a draft sees it."""
+        check_ttl(ttl)
+        if isinstance(tables, str):
+            raise InvalidArgument(f"the names of tables are given as a list, and {tables!r} is one name")
+        said = author_of(extra=properties).extra
+        if tables is None:
+            names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
+        else:
+            names = list(dict.fromkeys(QualifiedName.parse(name) for name in tables))
+        targets = tuple(target_of(draft, draft.table_named(name), self.workbench) for name in names)
+        head = draft.head
+        reserved = reserve(self.database, head.catalog_id, head.snapshot_id, ttl, said)
+        return DistributedSnapshot(
+            reserved.reservation_id,
+            reserved.commit_uuid,
+            head.catalog_id,
+            catalog,
+            reserved.snapshot_id,
+            head.snapshot_id,
+            reserved.expires_at,
+            self.workbench.storage.data_path,
+            head.data_path,
+            targets,
+            said or {},
+        )
+
+    def commit(
+        self,
+        ds: DistributedSnapshot,
+        manifests: Given | Iterable[Given] | None,
+        parts: Iterable[str | int] | None,
+        summary: Mapping[str, Any] | None,
+        author: Author,
+        once: str | None = None,
+    ) -> SnapshotId:
+        """Publish what manifests say, once."""
+        done = None if once is None else committed_as(self.database, ds.catalog_id, once)
+        if done is not None:
+            return self._superfluous(ds, done)
+        now = self.database.now()
+        before = check_open(self.database, ds, now)
+        try:
+            assembled = assemble(ds, self._read(ds, manifests))
+        except FileMissing:
+            if before is not None:
+                # Its manifests have been cleared away since.
+                raise before from None
+            raise
+        taking = Taking(ds, assembled.digest, author)
+        if before is not None:
+            done = taking.committed(self.database)
+            if done is None:
+                raise before
+            return done
+        _check_parts(assembled, parts)
+        self._check_files(ds, assembled)
+        draft = self.draft_at(ds.parent_snapshot_id)
+        # Delete files that the commit itself has to write are found by the same name.
+        draft.prefix = f"{ds.commit_uuid}-commit-{uuid4().hex[:12]}"
+        staged = stage(draft, self.workbench.storage, ds, assembled)
+        taking = replace(taking, author=_summed_up(author, summary, assembled, staged))
+        try:
+            published = self._published(draft, taking, once)
+        except CommittedBefore as before:
+            return self._superfluous(ds, SnapshotId(before.snapshot_id))
+        snapshot = (
+            taking.take_nothing(self.database, now) if published is None else published.head.snapshot_id
+        )
+        self.workbench.discard(assembled.losses)
+        return snapshot
+
+    def _superfluous(self, ds: DistributedSnapshot, done: SnapshotId) -> SnapshotId:
+        """The work was done before: remove what was written for it now."""
+        # What was written may be what was committed then.
+        with suppress(ReservationConsumed):
+            self.cancel(ds)
+        return done
+
+    def _published(self, draft: Draft, taking: Taking, once: str | None) -> Published | None:
+        if not draft.staged_rows():
+            return None
+        try:
+            claim = taking if once is None else Once(taking.ds.catalog_id, once, taking.author, taking)
+            return self.publish(draft, taking.author, claim)
+        except BaseException:
+            if not draft.may_stand:
+                self.workbench.discard(draft.written)
+            raise
+
+    def _read(self, ds: DistributedSnapshot, manifests: Given | Iterable[Given] | None) -> Iterable[Manifest]:
+        storage = self.workbench.storage
+        if manifests is None:
+            yield from read_manifests(storage, ds.staging)
+            return
+        given = [manifests] if isinstance(manifests, Manifest | str | Path) else manifests
+        for one in given:
+            yield from _manifests_of(storage, one)
+
+    def _check_files(self, ds: DistributedSnapshot, assembled: Assembled) -> None:
+        """Refuse to commit files that are not there, or not whole."""
+        touched = {table for manifest in assembled.taken for table in manifest.tables}
+        folders = [ds.folder(table) for table in ds.tables if table.id in touched]
+        files = assembled.files
+        problems = list(missing_files(self.workbench.storage, iter(folders), files)) if files else []
+        if problems:
+            more = f", and {len(problems) - 1} more like it" if len(problems) > 1 else ""
+            raise FileMissing(
+                f"{problems[0]}{more}: a manifest names what its worker has not written, or somebody has "
+                "removed it; write that part again"
+            )
+
+    def cancel(self, ds: DistributedSnapshot) -> None:
+        """Give a reservation up, and remove what was written for it so far."""
+        cancel(self.database, ds)
+        traces = Traces(
+            self.database,
+            self.workbench.storage,
+            ds.catalog_id,
+            ds.catalog_path,
+            ds.commit_uuid,
+            ds.parent_snapshot_id,
+        )
+        # What cannot be removed now, and what workers still write, goes when its time is over.
+        with suppress(StorageError):
+            traces.remove([*traces.all(), *traces.manifests()])
+
+
+def target_of(draft: Draft, table: Table, workbench: Workbench) -> TableTarget:
+    """A table of a draft as its writers have to know it."""
+    name, order = draft.name_of(table), draft.sort_order(table)
+    return TableTarget(
+        table.id,
+        name.schema,
+        name.name,
+        folder_of(draft.head, table),
+        table.columns,
+        draft.partitioning(table),
+        () if order is None else order.keys,
+        options_of(draft, table, workbench.options),
+    )
+
+
+class DistributedVerbs:
+    """Snapshots that many processes write together; see `forklake.distributed`."""
+
+    def _coordinator(self) -> Coordinator:
+        raise NotImplementedError
+
+    def _draft_to_change(self) -> Draft:
+        raise NotImplementedError
+
+    def _said(self, info: CommitInfo) -> Author:
+        raise NotImplementedError
+
+    name: str
+
+    def begin_distributed(
+        self,
+        tables: Iterable[str | tuple[str, str] | QualifiedName] | None = None,
+        *,
+        ttl: timedelta = HOUR,
+        properties: Mapping[str, Any] | None = None,
+    ) -> DistributedSnapshot:
+        """Reserve a snapshot that other processes write; they need what is returned, and the storage.
+
+        It is for some `tables`, or for all. When the time to live is over it cannot be committed any more.
+        """
+        return self._coordinator().begin(self._draft_to_change(), self.name, tables, ttl, properties)
+
+    def commit_distributed(
+        self,
+        ds: DistributedSnapshot,
+        manifests: Given | Iterable[Given] | None = None,
+        *,
+        parts: Iterable[str | int] | None = None,
+        summary: Mapping[str, Any] | None = None,
+        once: str | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> SnapshotId:
+        """Publish the parts of a distributed snapshot as one commit; gives its number.
+
+        Manifests are values, texts, paths, or a folder of them; without any, all that workers have kept
+        as files. `parts` names every part that must be there. What others committed meanwhile is no
+        obstacle unless it collides. The same call again gives the same number; anybody else gets
+        `ReservationConsumed`. If it is refused nothing has changed, and the files go with the reservation.
+        `once` names the work: if a commit of that name stands, by whomever, this one adds nothing, its files
+        are removed, and the number of that commit is given.
+        """
+        if not isinstance(ds, DistributedSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument(f"what begin_distributed gave is committed, not {type(ds).__name__}")
+        author_of(extra=summary)
+        said = self._said(info)
+        self._check_ours(ds)
+        return self._coordinator().commit(ds, manifests, parts, summary, said, check_work(once))
+
+    def cancel_distributed(self, ds: DistributedSnapshot) -> None:
+        """Give a distributed snapshot up; its files are removed. One that was committed stays."""
+        self._check_ours(ds)
+        self._coordinator().cancel(ds)
+
+    def reservations(self) -> list[ReservationInfo]:
+        """Every distributed snapshot that was begun here, oldest first."""
+        coordinator = self._coordinator()
+        return reservations(coordinator.database, self._draft_to_change().head.catalog_id)
+
+    def _check_ours(self, ds: DistributedSnapshot) -> None:
+        head = self._draft_to_change().head
+        if ds.catalog_id != head.catalog_id:
+            raise InvalidArgument(
+                f'the distributed snapshot {ds.reservation_id} belongs to catalog "{ds.catalog}", not to '
+                f'"{self.name}"'
+            )
+
+
+def _manifests_of(storage: Storage, given: object) -> Iterable[Manifest]:
+    match given:
+        case Manifest():
+            return [given]
+        case str() if given.lstrip().startswith("{"):
+            return [Manifest.from_json(given)]
+        case str() | Path():
+            path = str(given)
+            if path.endswith(SUFFIX):
+                return [read_manifest(storage, path)]
+            return read_manifests(storage, path if path.endswith("/") else f"{path}/")
+        case _:
+            raise InvalidArgument(
+                "a manifest is given as a value, a text, or the path of its file, not as "
+                f"{type(given).__name__}"
+            )
+
+
+def _check_parts(assembled: Assembled, parts: Iterable[str | int] | None) -> None:
+    if parts is None:
+        return
+    missing = sorted({str(part) for part in parts} - assembled.parts)
+    if missing:
+        shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+        raise FileMissing(
+            f"{len(missing)} parts have no manifest ({shown}): wait for their workers, or write them again"
+        )
+
+
+def _summed_up(
+    author: Author, summary: Mapping[str, Any] | None, assembled: Assembled, staged: Staged
+) -> Author:
+    totals = {
+        "parts": len(assembled.taken),
+        "files": staged.files,
+        "rows": staged.rows,
+        "deleted": staged.deleted,
+    }
+    return replace(author, extra={**(author.extra or {}), "summary": {**totals, **(summary or {})}})

@@ -1,0 +1,172 @@
+"""What a catalog did to definitions, compared with another state: net, so that what was undone does not show.
+
+Which objects may have changed, the footprints of its commits tell; so the cost is that of what was touched,
+whatever the tables hold. How they are there and here is then compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from forklake.commit.conflicts import ALTERS, CREATES, DROPS, TAGS
+from forklake.fork.catalog_state import KINDS, Kind, Object, Side
+from forklake.fork.version_vectors import Event, Events, read_footprint
+from forklake.model.changes import Change, Verb
+from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.table.layout import Partitioning, SortOrder
+from forklake.store.backend import Database
+from forklake.store.entity_rows import rows_of
+
+_DEFINES = CREATES | ALTERS | DROPS
+_RESHAPES = (Verb.ALTER_TABLE, Verb.CREATE_TABLE, Verb.REQUIRE_COLUMN)
+
+
+@dataclass(frozen=True, slots=True)
+class NetObject:
+    """A schema, table, view or macro that is not what it is there."""
+
+    kind: Kind
+    base: Object | None
+    ours: Object | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetTag:
+    """A tag that is not what it is there."""
+
+    kind: Kind
+    owner: Object
+    column: ColumnId | None
+    key: str
+    base: str | None
+    ours: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetLayout:
+    """A table whose new files are laid out otherwise."""
+
+    table: TableId
+    base: tuple[Partitioning | None, SortOrder | None]
+    ours: tuple[Partitioning | None, SortOrder | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Net:
+    """All that is different."""
+
+    objects: tuple[NetObject, ...] = ()
+    tags: tuple[NetTag, ...] = ()
+    layouts: tuple[NetLayout, ...] = ()
+    reshaped: frozenset[TableId] = frozenset()
+    """Tables that were altered on the way, whether that shows or not."""
+    created: frozenset[int] = frozenset()
+    """Objects that were created on the way."""
+    last: dict[int, SnapshotId] = field(default_factory=dict[int, SnapshotId])
+    """The last commit that touched each object."""
+
+
+def net_changes(ours: Side, other: Side, done: Events) -> Net:
+    """How one side differs from the other in what was done."""
+    touched: dict[Kind, set[int]] = {kind: set() for kind in KINDS}
+    tagged: dict[tuple[Kind, int], set[str]] = {}
+    created: set[int] = set()
+    last: dict[int, SnapshotId] = {}
+    reshaped: set[TableId] = set()
+    for snapshot, change in done.changes:
+        kind = kind_of(change)
+        if kind is None:
+            continue
+        last[change.object_id] = snapshot
+        if change.verb in _DEFINES:
+            touched[kind].add(change.object_id)
+        if change.verb in CREATES:
+            created.add(change.object_id)
+        if change.verb in TAGS and change.detail is not None:
+            tagged.setdefault((kind, change.object_id), set()).add(change.detail)
+        if change.verb in _RESHAPES:
+            reshaped.add(TableId(change.object_id))
+    objects = [
+        NetObject(kind, other.find(kind, number), ours.find(kind, number))
+        for kind in KINDS
+        for number in sorted(touched[kind])
+    ]
+    return Net(
+        tuple(entry for entry in objects if not same(entry.base, entry.ours)),
+        tuple(_all_tags(objects, tagged, other, ours)),
+        tuple(_layouts(sorted(reshaped), other, ours)),
+        frozenset(reshaped),
+        frozenset(created),
+        last,
+    )
+
+
+def own_events(database: Database, side: Side, since: SnapshotId) -> Events:
+    """All that a catalog committed after a snapshot, merges with what they brought."""
+    head = side.head
+    found = tuple(
+        Event(head.catalog_id, SnapshotId(snapshot), change)
+        for snapshot, footprint in database.rows(
+            "footprints_between", catalog=head.catalog_id, start=since, end=head.snapshot_id
+        )
+        for change in read_footprint(snapshot, footprint)
+    )
+    return Events(found, is_everything=True)
+
+
+def kind_of(change: Change) -> Kind | None:
+    """What kind of object a change is about; None for the catalog itself."""
+    noun = change.verb.partition("_")[2]
+    match noun:
+        case "catalog":
+            return None
+        case "schema" | "view" | "macro":
+            return noun
+        case _:
+            return "table"
+
+
+def same(one: Object | None, other: Object | None) -> bool:
+    """Whether two versions of an object are stored alike."""
+    if one is None or other is None:
+        return one is other
+    return rows_of(one) == rows_of(other)
+
+
+def _all_tags(
+    objects: Sequence[NetObject], tagged: dict[tuple[Kind, int], set[str]], other: Side, ours: Side
+) -> Iterator[NetTag]:
+    """All tags of what is new, and those of other objects that were set."""
+    for entry in objects:
+        if entry.base is None and entry.ours is not None:
+            yield from _tags(entry.kind, entry.ours, {}, ours.tags(entry.kind, entry.ours.id), None)
+    new = {(entry.kind, entry.ours.id) for entry in objects if entry.base is None and entry.ours is not None}
+    for (kind, number), places in sorted(tagged.items()):
+        owner = ours.find(kind, number)
+        if owner is not None and (kind, number) not in new:
+            there = other.tags(kind, number) if other.find(kind, number) is not None else {}
+            yield from _tags(kind, owner, there, ours.tags(kind, number), places)
+
+
+def _tags(
+    kind: Kind,
+    owner: Object,
+    before: dict[tuple[ColumnId | None, str], str],
+    after: dict[tuple[ColumnId | None, str], str],
+    places: set[str] | None,
+) -> Iterator[NetTag]:
+    for column, key in sorted(before.keys() | after.keys(), key=str):
+        old, new = before.get((column, key)), after.get((column, key))
+        place = f"{'' if column is None else column}:{key}"
+        if old != new and (places is None or place in places):
+            yield NetTag(kind, owner, column, key, old, new)
+
+
+def _layouts(tables: Sequence[TableId], base: Side, ours: Side) -> Iterator[NetLayout]:
+    for table in tables:
+        if ours.table(table) is not None:
+            before = base.layout(table) if base.table(table) is not None else (None, None)
+            after = ours.layout(table)
+            if before != after:
+                yield NetLayout(table, before, after)

@@ -1,0 +1,1 @@
+"""SQL that people write: definitions, constants, predicates and expressions."""

@@ -1,0 +1,1 @@
+"""Types of columns, and their values as Arrow, text and sort keys."""

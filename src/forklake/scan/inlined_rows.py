@@ -1,0 +1,85 @@
+"""Rows that came with a plan, put together: as the table has them now, without those that were deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from forklake.data.conform import conform
+from forklake.data.inlined import decode
+from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
+from forklake.data.statistics import summarise
+from forklake.model.table.columns import Columns
+from forklake.model.table.files import ColumnStats, DataFile
+from forklake.model.types.kernels import pc
+from forklake.scan.scan_plan import ScanRows
+from forklake.store.files import FileReader
+
+AMONG, WITHIN, BEGIN = "among", "within", "begin"
+"""Which part a row comes from, where it is there, and when that part began."""
+
+
+def gather(parts: Sequence[ScanRows], columns: Columns) -> pa.Table:
+    """The rows: columns named by their ids (`c7`), ids and snapshots of rows, and where they come from."""
+    # DuckDB has work to do for each chunk, and every small write is one.
+    return pa.concat_tables([_together(alike, columns) for alike in _alike(parts)]).combine_chunks()
+
+
+def stats_of_inlined(
+    reader: FileReader, files: Sequence[DataFile], columns: Columns
+) -> tuple[ColumnStats, ...]:
+    """What is known of the columns in rows that live in the metadata database, where nobody keeps it."""
+    contents = reader.contents([file for file in files if file.inlined])
+    return tuple(
+        entry
+        for content in contents.values()
+        for entry in summarise(conform(decode(content), columns), columns)
+    )
+
+
+def _alike(parts: Sequence[ScanRows]) -> Iterator[list[tuple[int, ScanRows]]]:
+    """Parts in a row that have the same columns: many small writes then cost little more than one."""
+    group: list[tuple[int, ScanRows]] = []
+    for place, part in enumerate(parts):
+        if group and not part.rows.schema.equals(group[0][1].rows.schema, check_metadata=True):
+            yield group
+            group = []
+        group.append((place, part))
+    yield group
+
+
+def _together(parts: Sequence[tuple[int, ScanRows]], columns: Columns) -> pa.Table:
+    rows = conform(pa.concat_tables([part.rows for _, part in parts]).combine_chunks(), columns)
+    counts = [part.rows.num_rows for _, part in parts]
+    positions = pa.array([at for count in counts for at in range(count)], pa.int64())
+    row_ids = pc.add(_each([part.file.row_id_start for _, part in parts], counts), positions)
+    begins = snapshots = _each([part.file.begin for _, part in parts], counts)
+    if ROW_ID_NAME in rows.column_names:
+        row_ids = pc.coalesce(rows.column(ROW_ID_NAME), row_ids)
+    if SNAPSHOT_ID_NAME in rows.column_names:
+        snapshots = pc.coalesce(rows.column(SNAPSHOT_ID_NAME), snapshots)
+    table = pa.table(
+        {
+            **{f"c{column.id}": rows.column(at) for at, column in enumerate(columns)},
+            ROW_ID_NAME: row_ids,
+            SNAPSHOT_ID_NAME: snapshots,
+            BEGIN: begins,
+            AMONG: _each([place for place, _ in parts], counts),
+            WITHIN: positions,
+        }
+    )
+    if all(part.deleted is None for _, part in parts):
+        return table
+    return table.filter(pa.array(list(_kept([part for _, part in parts])), pa.bool_()))
+
+
+def _each(values: Sequence[int | None], counts: Sequence[int]) -> pa.Array:
+    pairs = zip(values, counts, strict=True)
+    return pa.array([value for value, count in pairs for _ in range(count)], pa.int64())
+
+
+def _kept(parts: Sequence[ScanRows]) -> Iterator[bool]:
+    for part in parts:
+        gone = set[int]() if part.deleted is None else set(part.deleted.to_pylist())
+        yield from (at not in gone for at in range(part.rows.num_rows))

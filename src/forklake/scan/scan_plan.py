@@ -1,0 +1,282 @@
+"""From a table, a snapshot and a predicate to the files to be read. Engines only execute the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from forklake.data.inlined import decode
+from forklake.data.statistics import summary_of_default
+from forklake.model.entities import Table
+from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
+from forklake.model.sql.predicate import Predicate
+from forklake.model.sql.predicate_tree import Node, Range, columns_of, is_one_range, keys_of, ranges
+from forklake.model.table.files import ColumnStats, DataFile, FileFacts
+from forklake.model.table.layout import Partitioning
+from forklake.model.table.name_mapping import Mapping as NameMapping
+from forklake.scan.partitions import point, skip_partition
+from forklake.scan.prune import skip_reason
+from forklake.store.files import MOST_NAMED, FileReader
+
+_MOST_KEYS = 100
+"""Up to how many single values the database compares with the bounds of each file."""
+
+Positions: TypeAlias = pa.Array
+"""Places of rows in a file, counted from 0, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFile:
+    """A Parquet file to read, and what to leave out of it."""
+
+    file: DataFile
+    deleted: Positions | None = None
+    """Rows that were deleted inline, beside those that the delete file names."""
+
+    @property
+    def path(self) -> str:
+        """Where the file is, relative to the data path of the lake or not."""
+        return self.file.path
+
+    @property
+    def live_rows(self) -> int:
+        """How many rows are there."""
+        named = 0 if self.file.deletes is None else self.file.deletes.own_count
+        return self.file.record_count - named - (0 if self.deleted is None else len(self.deleted))
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRows:
+    """Rows that came with the plan: they live in the metadata database, or in a transaction."""
+
+    file: DataFile
+    rows: pa.Table
+    """By field id, as they were written; columns may have changed since."""
+    deleted: Positions | None = None
+
+    @property
+    def live_rows(self) -> int:
+        """How many rows are there."""
+        return self.file.record_count - (0 if self.deleted is None else len(self.deleted))
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """A file that need not be read, and why."""
+
+    path: str
+    record_count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """What a transaction has done to the rows of a table so far."""
+
+    files: tuple[ScanFile, ...] = ()
+    rows: tuple[ScanRows, ...] = ()
+    retired: frozenset[DataFileId] = frozenset()
+    deleted: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    mappings: Mapping[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was done."""
+        return not (self.files or self.rows or self.retired or self.deleted)
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """All that an engine has to know to read a table."""
+
+    table: Table
+    at: SnapshotId
+    files: tuple[ScanFile, ...]
+    rows: tuple[ScanRows, ...] = ()
+    predicate: Predicate | None = None
+    """What every row still has to be checked against."""
+    mappings: Mapping[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
+    has_old_names: bool = False
+    """Whether files may know fields inside structs by other names than the table does now."""
+    steady: frozenset[ColumnId] = frozenset()
+    """The columns that every file of ours knows by their present names, if it knows these at all."""
+    find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def pruned(self) -> tuple[Pruned, ...]:
+        """The files that need not be read; looked up when first asked for."""
+        return self.find_pruned()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All of it, for another process: what would be looked up later is looked up now."""
+        return {**self.__dict__, "pruned": self.pruned, "find_pruned": tuple}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table as a scan finds it: its definition, its files, and when its columns appeared."""
+
+    table: Table
+    reader: FileReader
+    begins: Mapping[ColumnId, SnapshotId]
+    """When each column first appeared; a file that is older does not have it."""
+    partitionings: Mapping[int, Partitioning]
+    """Every partitioning that files may have been written under."""
+    current: Partitioning | None
+    has_old_names: bool = False
+    steady: frozenset[ColumnId] = frozenset()
+    """The columns that never had other names, as had nothing inside of them, and whose names no other had."""
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    is_stored: bool = True
+    """False for a table that a transaction has just made: the database knows nothing of it."""
+
+
+def plan_scan(source: Source, predicate: Predicate | None = None) -> ScanPlan:
+    """The files and rows that may hold what is looked for."""
+    files = _candidates(source, predicate) if source.is_stored else []
+    if predicate is not None and files and not _is_settled(source, predicate):
+        files = _kept(source, predicate.tree, files)[0]
+    return _finished(source, predicate, files)
+
+
+def plan_files(source: Source, files: Sequence[DataFile]) -> ScanPlan:
+    """A plan that reads some files only, and all rows that came with it."""
+    return _finished(source, None, list(files))
+
+
+def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]) -> ScanPlan:
+    reader, uncommitted = source.reader, source.uncommitted
+    inlined = reader.inlined_files() if source.is_stored else []
+    gone = uncommitted.retired
+    files = [file for file in files if file.id not in gone]
+    inlined = [(file, text) for file, text in inlined if file.id not in gone]
+    files, deleted = with_deletes(source, files, [file for file, _ in inlined])
+    stored = [ScanFile(file, deleted.get(file.id)) for file in files]
+    rows = [ScanRows(file, decode(text), deleted.get(file.id)) for file, text in inlined]
+    staged = (place.file for place in uncommitted.files)
+    mapped = any(file.mapping_id is not None and file.mapping_id >= 0 for file in (*files, *staged))
+    mappings = {**(reader.mappings() if mapped else {}), **uncommitted.mappings}
+    return ScanPlan(
+        source.table,
+        reader.at,
+        (*stored, *uncommitted.files),
+        (*rows, *uncommitted.rows),
+        predicate,
+        mappings,
+        source.has_old_names,
+        source.steady,
+        lambda: () if predicate is None or not source.is_stored else _pruned(source, predicate),
+    )
+
+
+def with_deletes(
+    source: Source, files: Sequence[DataFile], inlined: Sequence[DataFile]
+) -> tuple[list[DataFile], dict[DataFileId, Positions]]:
+    """Files with their delete files, and what they and inlined ones have lost beside what those name."""
+    found, positions = source.reader.with_deletes(files, inlined)
+    deleted = {file: pa.array(listed, pa.int64()) for file, listed in positions.items()}
+    for file, listed in source.uncommitted.deleted.items():
+        deleted[file] = pa.concat_arrays([deleted[file], listed]).sort() if file in deleted else listed
+    return found, deleted
+
+
+def _candidates(source: Source, predicate: Predicate | None) -> list[DataFile]:
+    """Files that may match, found through whichever index leaves the fewest."""
+    reader = source.reader
+    if predicate is None:
+        return reader.files()
+    if source.current is not None:
+        for place, partition_field in enumerate(source.current.fields):
+            value = point(predicate.tree, partition_field, source.table.columns)
+            if partition_field.transform.startswith("bucket") and value is not None:
+                return reader.files_by_partition(source.current.id, place, value)
+    hulls = ranges(predicate.tree)
+    if not hulls:
+        return reader.files()
+    hull = hulls[0]
+    few = MOST_NAMED if len(hulls) > 1 else None
+    keys = keys_of(predicate.tree, hull.column_id)
+    files = reader.files_by_key(
+        hull.column_id, hull.low, hull.high, keys=keys if len(keys) <= _MOST_KEYS else (), most=few
+    )
+    if files is None:
+        return _by_two(source, hulls)
+    since = _younger_than_table(source, hull.column_id)
+    if since is not None:
+        known = {file.id for file in files}
+        files += [file for file in reader.files_before(since) if file.id not in known]
+    return files
+
+
+def _by_two(source: Source, hulls: Sequence[Range]) -> list[DataFile]:
+    """Files that two columns leave over; those that are older than one of them are not known by its index."""
+    reader = source.reader
+    files = reader.files_by_two_keys(hulls[0], hulls[1])
+    begins = [_younger_than_table(source, hull.column_id) for hull in hulls[:2]]
+    latest = max((begin for begin in begins if begin is not None), default=None)
+    if latest is not None:
+        known = {file.id for file in files}
+        files += [file for file in reader.files_before(latest) if file.id not in known]
+    return files
+
+
+def _younger_than_table(source: Source, column: ColumnId) -> SnapshotId | None:
+    """When a column was added, if there may be files that are older."""
+    begin = source.begins.get(column)
+    return None if begin is None or begin == min(source.begins.values()) else begin
+
+
+def _is_settled(source: Source, predicate: Predicate) -> bool:
+    """Whether the index has said all that statistics can say."""
+    if not is_one_range(predicate.tree):
+        return False
+    (column,) = columns_of(predicate.tree)
+    by_key = source.current is None or not any(
+        part.column_id == column and part.transform.startswith("bucket") for part in source.current.fields
+    )
+    return by_key and _younger_than_table(source, column) is None
+
+
+def _kept(
+    source: Source, tree: Node, files: Sequence[DataFile]
+) -> tuple[list[DataFile], list[tuple[DataFile, str]]]:
+    """The files that may match, and the others with the reason why they do not."""
+    columns = columns_of(tree)
+    stats = source.reader.stats(files, columns)
+    partitioned = any(file.partition_id is not None for file in files)
+    values = source.reader.partition_values(files) if partitioned else {}
+    kept: list[DataFile] = []
+    skipped: list[tuple[DataFile, str]] = []
+    for file in files:
+        known = _with_defaults(source, file, stats.get(file.id, {}), columns)
+        facts = FileFacts(file.record_count, known, file.partition_id, values.get(file.id, ()))
+        reason = skip_reason(tree, facts)
+        partitioning = None if file.partition_id is None else source.partitionings.get(file.partition_id)
+        if reason is None and partitioning is not None:
+            reason = skip_partition(tree, partitioning, facts.partition_values, source.table.columns)
+        if reason is None:
+            kept.append(file)
+        else:
+            skipped.append((file, reason))
+    return kept, skipped
+
+
+def _with_defaults(
+    source: Source, file: DataFile, stats: dict[ColumnId, ColumnStats], columns: frozenset[ColumnId]
+) -> dict[ColumnId, ColumnStats]:
+    """What is known of a file, with the columns that were added after it was written."""
+    missing = [c for c in columns if c not in stats and file.begin < source.begins.get(c, file.begin)]
+    if not missing:
+        return stats
+    added = {column.id: column for column in source.table.columns if column.id in missing}
+    return {**stats, **{key: summary_of_default(column, file.record_count) for key, column in added.items()}}
+
+
+def _pruned(source: Source, predicate: Predicate) -> tuple[Pruned, ...]:
+    files = [file for file in source.reader.files() if file.id not in source.uncommitted.retired]
+    _, skipped = _kept(source, predicate.tree, files)
+    return tuple(Pruned(file.path, file.record_count, reason) for file, reason in skipped)

@@ -1,0 +1,154 @@
+"""Changes that Spark makes to a table, published: one snapshot each, or a part of a transaction's.
+
+On a catalog that is a distributed snapshot: it is reserved first, so that files of a job that failed can be
+told from others. In a transaction there is nothing to reserve: what was written is staged with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from forklake.api.catalog import Catalog
+from forklake.api.upsert import RowsMerged
+from forklake.api.verbs import CatalogVerbs, Name
+from forklake.commit.draft import Draft
+from forklake.commit.manifests import assemble, stage
+from forklake.context.lake_context import Workbench
+from forklake.data.storage.storage import Storage
+from forklake.distributed.coordinator import target_of
+from forklake.errors import CommitConflict, ForklakeError, StorageError
+from forklake.model.distributed import DistributedSnapshot, TableTarget
+from forklake.model.entities import Table
+from forklake.model.manifest import Manifest
+from forklake.model.names import QualifiedName, is_absolute
+
+DAY = timedelta(days=1)
+ATTEMPTS = 5
+"""How often a change is made again on what others have committed meanwhile."""
+_NEVER = datetime(9999, 12, 31, tzinfo=UTC)
+"""Nothing is reserved for what a transaction writes, so nothing runs out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one piece of work did, as it comes back from a worker."""
+
+    manifest: str
+    added: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One change of one table: what writers see, and where they write."""
+
+    ds: DistributedSnapshot
+    draft: Draft
+    table: Table
+    workbench: Workbench
+    inside: bool
+    """Whether it is a part of a transaction, which sees files that nobody else does."""
+
+    @property
+    def target(self) -> TableTarget:
+        """The table as workers know it."""
+        return self.ds.tables[0]
+
+    @property
+    def name(self) -> QualifiedName:
+        """The table."""
+        return self.target.full_name
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """How workers get into the storage."""
+        return self.workbench.storage.s3.options.given()
+
+
+Work = Callable[[Writing], Iterable[Done]]
+
+
+def publish(
+    catalog: CatalogVerbs,
+    table: Name,
+    work: Work,
+    *,
+    operation: str,
+    ttl: timedelta = DAY,
+    before: Callable[[], object] | None = None,
+) -> RowsMerged:
+    """Let work be done on a table, and what it did become visible all at once; gives how many rows.
+
+    In a transaction, `before` is done to the table before anything new is staged.
+    """
+    if isinstance(catalog, Catalog):
+        return _reserved(catalog, table, work, operation, ttl)
+    return _staged(catalog, table, work, before)
+
+
+def _reserved(catalog: Catalog, name: Name, work: Work, operation: str, ttl: timedelta) -> RowsMerged:
+    for attempt in range(1, ATTEMPTS + 1):
+        ds = catalog.begin_distributed([QualifiedName.parse(name)], ttl=ttl)
+        try:
+            draft = catalog.at(ds.parent_snapshot_id).read()
+            table = draft.table(ds.tables[0].id)
+            done = list(work(Writing(ds, draft, table, catalog.workbench, inside=False)))
+            catalog.commit_distributed(
+                ds, [one.manifest for one in done], summary={"engine": "spark", "operation": operation}
+            )
+            return _total(done)
+        except BaseException as error:
+            # One that was committed after all stays, and what cannot be removed now goes in its time.
+            with suppress(ForklakeError):
+                catalog.cancel_distributed(ds)
+            if not isinstance(error, CommitConflict) or attempt == ATTEMPTS:
+                raise
+    raise AssertionError
+
+
+def _staged(scope: CatalogVerbs, name: Name, work: Work, before: Callable[[], object] | None) -> RowsMerged:
+    draft, workbench = scope.read(), scope.workbench
+    table = draft.table_named(QualifiedName.parse(name))
+    head = draft.head
+    ds = DistributedSnapshot(
+        str(uuid4()),
+        uuid4().hex,
+        head.catalog_id,
+        "",
+        head.snapshot_id,
+        head.snapshot_id,
+        _NEVER,
+        workbench.storage.data_path,
+        head.data_path,
+        (target_of(draft, table, workbench),),
+    )
+    try:
+        done = list(work(Writing(ds, draft, table, workbench, inside=True)))
+        assembled = assemble(ds, [Manifest.from_json(one.manifest) for one in done])
+        if before is not None:
+            before()
+    except BaseException:
+        discard(workbench.storage, ds.folder(ds.tables[0]))
+        raise
+    scope.apply(lambda draft: stage(draft, workbench.storage, ds, assembled), written=list(assembled.files))
+    return _total(done)
+
+
+def discard(storage: Storage, folder: str) -> None:
+    """Remove a folder that only we write to."""
+    relative = not is_absolute(folder)
+    # The error that led here says more than one of cleaning up.
+    with suppress(StorageError):
+        storage.delete([file.path for file in storage.files(folder, relative)], relative)
+
+
+def _total(done: Iterable[Done]) -> RowsMerged:
+    updated = deleted = added = 0
+    for one in done:
+        updated, deleted, added = updated + one.updated, deleted + one.deleted, added + one.added
+    return RowsMerged(updated, deleted, added)

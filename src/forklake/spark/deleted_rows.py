@@ -1,0 +1,253 @@
+"""Rows that are gone, left out of a frame of files.
+
+Up to many millions of rows, the plan takes a bit for each row along: a filter looks it up, and Spark reads,
+prunes and pushes filters as if nothing were gone. A join costs more for each row, even one that is broadcast;
+it is for what is too large for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from forklake.data.parquet.delete_files import lost_positions
+from forklake.data.storage.storage import Storage
+from forklake.scan.scan_plan import ScanFile
+from forklake.spark import paths
+from forklake.spark.types import lists_of
+
+PATH, INDEX, SIZE = "path", "index", "size"
+"""What a frame may show of the place of each row."""
+SHOWN = {
+    PATH: "_metadata.file_path",
+    INDEX: "_metadata.row_index",
+    SIZE: "_metadata.file_size",
+}
+READ_OPTIONS = {
+    # Folders such as region=eu/ say nothing that the plan does not know better.
+    "recursiveFileLookup": "true",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    # Rows that cannot be read are no reason to show fewer, whatever the session says.
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+_FEW_DELETE_FILES, _FEW_DELETES = 1024, 16_000_000
+"""Up to so many, delete files are read here: a job of Spark would take longer."""
+_MOST_BITS = 2**27
+"""Up to so many rows have a bit in the plan, which every task gets: 16 MiB."""
+_MOST_FILES = 4096
+_MOST_BROADCAST = 500_000
+"""Up to how many deleted rows every executor gets a copy: each is a path and a position."""
+_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Holes:
+    """How rows that are gone are left out of a frame of some files."""
+
+    needed: frozenset[str]
+    """What the frame has to show of the place of each row; the less, the faster."""
+    without: Callable[[DataFrame], DataFrame]
+
+
+def holes_of(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> Holes:
+    """How to read files that lost some of their rows."""
+    slots = _slots(spark, storage, files)
+    if slots is None:
+        return Holes(frozenset({PATH, INDEX}), lambda frame: _joined(spark, storage, frame, files))
+    lost = _is_lost(spark, slots, files, _positions(storage, files))
+    return Holes(frozenset({SIZE if slots.by_size else PATH, INDEX}), lambda frame: frame.where(~lost))
+
+
+def _is_too_much(files: Sequence[ScanFile]) -> bool:
+    """Whether this is not the place to know what each file has lost."""
+    named = [file.file.deletes for file in files if file.file.deletes is not None]
+    return (
+        len(files) > _MOST_FILES
+        or sum(file.file.record_count for file in files) > _MOST_BITS
+        or len(named) > _FEW_DELETE_FILES
+        or sum(found.delete_count for found in named) > _FEW_DELETES
+    )
+
+
+def _positions(storage: Storage, files: Sequence[ScanFile]) -> list[pa.Array]:
+    """The positions that each file has lost."""
+    with ThreadPoolExecutor(_THREADS, "forklake-deletes") as pool:
+        read = pool.map(
+            lambda file: lost_positions(storage, file.file.deletes, file.deleted),
+            files,
+        )
+        return list(read)
+
+
+# ---- A bit for each row ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """A table in which a file is found by its key, at one of two places."""
+
+    keys: Sequence[int]
+    by_size: bool
+    """Whether the key is the size of the file, which costs nothing, or a hash of its path."""
+    bits: int
+    places: Mapping[int, int]
+    """The number of the file at each place."""
+
+    @property
+    def key(self) -> Expression:
+        return F.col(SIZE) if self.by_size else F.xxhash64(F.col(PATH))
+
+
+def _slots(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> _Slots | None:
+    """None if all that is too large, or files cannot be told apart so."""
+    if _is_too_much(files):
+        return None
+    keys = [file.file.file_size_bytes for file in files]
+    by_size = len(set(keys)) == len(keys)
+    if not by_size:
+        shown = pa.table({PATH: paths.of_files(storage, files)})
+        hashed = spark.createDataFrame(shown, f"{PATH} STRING").select(F.xxhash64(PATH))
+        keys = hashed.toArrow().column(0).to_pylist()
+    least = len(keys).bit_length() + 1
+    for bits in range(least, least + 6):
+        places = _two_places_each(keys, bits)
+        if places is not None:
+            return _Slots(keys, by_size, bits, places)
+    return None
+
+
+def _two_places_each(keys: Sequence[int], bits: int) -> dict[int, int] | None:
+    """Every number at one of the two places of its key; who is pushed out takes its other one."""
+    mask = (1 << bits) - 1
+    held: dict[int, int] = {}
+    for number in range(len(keys)):
+        moving, place = number, keys[number] & mask
+        for _ in range(2 * len(keys) + 1):
+            if place not in held:
+                break
+            moving, held[place] = held[place], moving
+            one, other = keys[moving] & mask, (keys[moving] >> bits) & mask
+            place = other if place == one else one
+        else:
+            return None
+        held[place] = moving
+    return held
+
+
+def _is_lost(
+    spark: SparkSession, slots: _Slots, files: Sequence[ScanFile], lost: Sequence[pa.Array]
+) -> Expression:
+    """Whether the bit of a row is set. All numbers are in one array: the table of files, and then the bits.
+
+    The first bits are those of all files at once. Few positions are gone from any file, and to look whether
+    one is costs half as much as to find its file.
+    """
+    longest = -(-max(file.file.record_count for file in files) // 64)
+    anywhere = np.zeros(longest, np.int64)
+    words: list[np.ndarray] = [anywhere]
+    for file, positions in zip(files, lost, strict=True):
+        bits = np.zeros(-(-file.file.record_count // 64) * 64, np.uint8)
+        bits[positions.to_numpy()] = 1
+        found = np.packbits(bits, bitorder="little").view("<i8")
+        anywhere[: len(found)] |= found
+        words.append(found)
+    table = np.full(2 << slots.bits, min(slots.keys) - 1)
+    starts = list(accumulate((len(found) for found in words), initial=len(table)))
+    for place, number in slots.places.items():
+        table[2 * place : 2 * place + 2] = slots.keys[number], starts[number + 1]
+    carried = pa.table({"numbers": pa.array([np.concatenate([table, *words])], pa.list_(pa.int64()))})
+    numbers = spark.createDataFrame(carried, "numbers ARRAY<BIGINT>").scalar()
+    index = F.col(INDEX)
+
+    def is_set(start: Expression) -> Expression:
+        word = F.get(numbers, (start + F.shiftright(index, 6)).cast("int"))
+        return F.getbit(word, index.bitwiseAND(F.lit(63)).cast("int")) == 1
+
+    return is_set(F.lit(len(table))) & is_set(_start(numbers, slots))
+
+
+def _start(numbers: Expression, slots: _Slots) -> Expression:
+    """Where the bits of a file begin; an error if it is not one that was planned."""
+    key = slots.key
+
+    def at(place: Expression, more: int) -> Expression:
+        return F.get(numbers, (place.bitwiseAND(F.lit((1 << slots.bits) - 1)) * 2 + more).cast("int"))
+
+    other = F.shiftright(key, slots.bits)
+    said = F.lit("a file is not the one that was written: its size is another")
+    return (
+        F.when(at(key, 0) == key, at(key, 1))
+        .when(at(other, 0) == key, at(other, 1))
+        .otherwise(F.raise_error(said).cast("bigint"))
+    )
+
+
+# ---- A join ---
+
+
+def _joined(spark: SparkSession, storage: Storage, frame: DataFrame, files: Sequence[ScanFile]) -> DataFrame:
+    """Rows without those that are gone, found by one number, and told apart by the exact place.
+
+    The position alone is the fastest such number, unless each is gone from several files.
+    """
+    gone = sum(file.file.record_count - file.live_rows for file in files)
+    lost = _listed(spark, storage, files)
+    lost = F.broadcast(lost) if gone <= _MOST_BROADCAST else lost
+    exact = same(PATH, "place")
+    if gone <= max(file.file.record_count for file in files):
+        return frame.join(lost, F.expr(f"{INDEX} = position AND {exact}"), "left_anti")
+    lost = lost.selectExpr("*", "xxhash64(place, position) AS hash")
+    on = f"xxhash64({PATH}, {INDEX}) = hash AND {same(INDEX, 'position')} AND {exact}"
+    return frame.join(lost, F.expr(on), "left_anti")
+
+
+def same(one: str, other: str) -> str:
+    """Equal, without becoming a key of the join: with one whole number as key Spark looks up much faster."""
+    return f"{one} >= {other} AND {one} <= {other}"
+
+
+def _listed(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
+    """All that is gone: what came with the plan, and what delete files name, read by Spark."""
+    here = [file for file in files if file.deleted is not None]
+    # One row for each file: what is repeated for each position does not have to be sent.
+    table = pa.table(
+        {
+            "place": pa.array(paths.of_files(storage, here), pa.string()),
+            "positions": lists_of([file.deleted for file in here if file.deleted is not None]),
+        }
+    )
+    frame = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
+    frame = frame.selectExpr("place", "explode(positions) AS position")
+    named = [file for file in files if file.file.deletes is not None]
+    return frame.union(_from_files(spark, storage, named)) if named else frame
+
+
+def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:
+    """What the delete files of these name."""
+    deletes = [(file, file.file.deletes) for file in files if file.file.deletes is not None]
+    addresses = {storage.address(d.path, d.path_is_relative): f for f, d in deletes}
+    # By name: earlier versions had another field id for it.
+    schema = T.StructType([T.StructField("pos", T.LongType(), True)])
+    read = spark.read.options(**READ_OPTIONS).schema(schema).parquet(*map(paths.given, addresses))
+    table = pa.table(
+        {
+            "file": [paths.shown(address) for address in addresses],
+            "place": paths.of_files(storage, list(addresses.values())),
+        }
+    )
+    known = F.broadcast(spark.createDataFrame(table, "file STRING, place STRING"))
+    found = read.selectExpr("_metadata.file_path AS file", "pos AS position").join(known, "file", "left")
+    # A name that is not understood must not bring rows back.
+    stranger = F.raise_error(F.concat(F.lit("not a delete file that was planned: "), F.col("file")))
+    return found.select(F.coalesce("place", stranger.cast("string")).alias("place"), "position")
