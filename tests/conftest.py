@@ -16,6 +16,7 @@ from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
 from forklake.localpg import LocalPostgres
+from tests.templates import EmptyDatabase, LakeTemplates
 
 if TYPE_CHECKING:
     from tests.moto_server import S3Server
@@ -59,6 +60,25 @@ def postgres_database(postgres_server: str) -> Iterator[str]:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         yield urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def lake_templates(tmp_path_factory: pytest.TempPathFactory) -> LakeTemplates:
+    """Empty lakes to be copied, for each test process."""
+    return LakeTemplates(tmp_path_factory.mktemp("templates"))
+
+
+@pytest.fixture(scope="session")
+def empty_database(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> EmptyDatabase:
+    """An empty lake in PostgreSQL, lent to one test after the other."""
+    return EmptyDatabase(postgres_server, tmp_path_factory.mktemp("templates"))
+
+
+@pytest.fixture
+def postgres_lake_url(empty_database: EmptyDatabase) -> Iterator[str]:
+    """URL of an empty lake in a database of its own."""
+    with empty_database.lend() as url:
+        yield url
 
 
 @pytest.fixture

@@ -57,10 +57,17 @@ class Reopen(Protocol):
 
 @pytest.fixture(params=BACKENDS)
 def lake_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a lake that does not exist yet, on each backend in turn."""
+    """The address of a lake that does not exist yet, on each backend in turn.
+
+    For a test that asks for `lake` too, there is an empty lake, copied from a template.
+    """
+    is_made = "lake" in request.fixturenames
     if request.param == "postgresql":
-        return request.getfixturevalue("postgres_schema_url")
-    return f"{request.param}:///{tmp_path / 'lake.db'}"
+        return request.getfixturevalue("postgres_lake_url" if is_made else "postgres_schema_url")
+    path = tmp_path / "lake.db"
+    if is_made:
+        request.getfixturevalue("lake_templates").copy(request.param, path)
+    return f"{request.param}:///{path}"
 
 
 @pytest.fixture
