@@ -147,11 +147,13 @@ def _read(connection: psycopg.Connection[tuple[str, ...]], table: str) -> bytes:
 
 def make_template(url: str, data_path: Path) -> None:
     """Make an empty lake that knows neither where its files nor where its metadata are."""
-    with forklake.connect(url, data_path=data_path, create=True) as lake:
-        with lake._database.transaction() as session:
-            for key in ("data_path", "home"):
-                session.execute("remove_setting", key=key)
-            session.commit()
+    with (
+        forklake.connect(url, data_path=data_path, create=True) as lake,
+        lake._database.transaction() as session,
+    ):
+        for key in ("data_path", "home"):
+            session.execute("remove_setting", key=key)
+        session.commit()
 
 
 def _lake_url(server: str, database: str) -> str:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import forklake
+from forklake.api.scoped import scope_of
 from forklake.compact.run import run
 from forklake.distributed import write_part
 
@@ -82,7 +83,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
 
     def rewrites(**info: Any) -> None:
         plan = catalog.plan_compaction("elsewhere")
-        done = [run(rewrite, catalog.workbench.engine, []) for rewrite in plan]
+        done = [run(rewrite, scope_of(catalog).context.engine, []) for rewrite in plan]
         catalog.commit_rewrites(done, **info)
 
     def distributed(**info: Any) -> None:

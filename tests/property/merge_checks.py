@@ -60,7 +60,7 @@ def check_feed(table: forklake.Table, rows: Rows, start: int, expected: Rows) ->
 def check_positions(lake: forklake.Lake, catalog: forklake.Catalog, table: forklake.Table) -> None:
     """Of every data file each deleted position is named once: by its one delete file, or in the metadata."""
     plan = table.scan().plan()
-    head, storage = catalog._head(), lake._workbench.storage
+    head, storage = catalog._scope.head(), lake._context.storage
     numbers = [place.file.id for place in (*plan.files, *plan.rows)]
     states = file_states(lake._database, head.catalog_id, head.snapshot_id, numbers)
     for state in states.values():

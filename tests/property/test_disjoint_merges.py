@@ -19,6 +19,6 @@ PROGRAMS = {"sqlite": 2, "duckdb": 1, "postgresql": 1}
 @pytest.mark.timeout(900)
 def test_each_catalog_holds_what_the_commits_that_it_knows_say(lake: forklake.Lake, lake_url: str) -> None:
     # A few rows are read fastest by one thread, and other tests run at the same time.
-    lake._workbench.engine._open().execute("SET threads = 1")
+    lake._context.engine._open().execute("SET threads = 1")
     backend = lake_url.partition(":")[0]
     tell(partial(play, lake), programs=PROGRAMS[backend] * settings().max_examples // 100, steps=STEPS)

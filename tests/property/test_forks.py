@@ -67,7 +67,7 @@ class Lakes:
         self.steps = 0
         for handle in self.handles:
             # A few rows are read fastest by one thread, and other tests run at the same time.
-            handle._workbench.engine._open().execute("SET threads = 1")
+            handle._context.engine._open().execute("SET threads = 1")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import forklake
+from forklake.api.scoped import scope_of
 from forklake.errors import AlreadyExists, CommitConflict, InvalidSchemaChange, NotFound
 from tests.property.model import Model, Refused
 
@@ -145,9 +146,9 @@ class Open:
                 tx.table((args[0], args[1])).alter_type(args[2], "bigint")
             case "create_view":
                 tx.create_view((args[0], args[1]), args[2])
-                return tx.read().view_named(forklake.QualifiedName(args[0], args[1])).uuid
+                return scope_of(tx).read().view_named(forklake.QualifiedName(args[0], args[1])).uuid
             case "replace_view":
-                tx.read().view_named(forklake.QualifiedName(args[0], args[1]))
+                scope_of(tx).read().view_named(forklake.QualifiedName(args[0], args[1]))
                 tx.create_view((args[0], args[1]), args[2], or_replace=True)
             case "drop_view":
                 tx.drop_view((args[0], args[1]))
@@ -162,7 +163,7 @@ class Open:
 
 def seen(scope: forklake.Catalog | forklake.Transaction) -> dict[str, Any]:
     """Everything that a catalog shows, in the shape of the model."""
-    draft = scope.read()
+    draft = scope_of(scope).read()
     owners = {schema.id: schema.uuid for schema in draft.schemas()}
     tables = {}
     for info in scope.tables():
@@ -187,7 +188,7 @@ def seen(scope: forklake.Catalog | forklake.Transaction) -> dict[str, Any]:
 
 def left_behind(raw, catalog: forklake.Catalog) -> set[tuple[str, int]]:
     """Live rows that belong to an object which is gone."""
-    draft = catalog.read()
+    draft = scope_of(catalog).read()
     there = {item.id for item in (*draft.schemas(), *draft.views(), *draft.macros(), *catalog.tables())}
     live = "end_snapshot IS NULL AND catalog_id ="
     found = raw(f"SELECT 'column', table_id FROM ducklake_column WHERE {live} {catalog.id}")

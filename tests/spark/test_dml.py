@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import forklake
+from forklake.api.scoped import scope_of
 from forklake.errors import (
     ColumnNotFound,
     CommitConflict,
@@ -114,7 +115,7 @@ def test_a_verb_is_one_snapshot_and_does_what_it_does_locally(
 
 
 def _url(catalog: forklake.Catalog) -> str:
-    return f"sqlite:///{Path(catalog.workbench.storage.data_path).parent}/lake.db"
+    return f"sqlite:///{Path(scope_of(catalog).context.storage.data_path).parent}/lake.db"
 
 
 def _rows(table: forklake.Table) -> list[tuple[Any, ...]]:

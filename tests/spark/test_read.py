@@ -375,7 +375,7 @@ def test_mistakes_are_named_before_spark_begins(on_spark: SparkCatalog, numbered
     with pytest.raises(InvalidPredicate, match="cannot be given to Spark because of"):
         on_spark.read("t", "regexp_matches(other, 'a+')")
     (path,) = [file.path for file in numbered.files()]
-    Path(numbered._scope.workbench.storage.address(path)).unlink()
+    Path(numbered._scope.context.storage.address(path)).unlink()
     with pytest.raises(FileMissing):
         SparkCatalog(on_spark.spark, on_spark.catalog).read("t").count()
 

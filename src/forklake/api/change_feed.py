@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from forklake.api.result_formats import Forms
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
 from forklake.engine.condition import naming
 from forklake.errors import InvalidArgument
@@ -28,7 +28,7 @@ class ChangeFeed(Forms):
     """Inserts, deletes and both sides of updates, after one snapshot and up to another."""
 
     _source: Source
-    _workbench: Workbench
+    _context: LakeContext
     start: SnapshotId
     end: SnapshotId
     _predicate: Predicate | None = None
@@ -54,7 +54,7 @@ class ChangeFeed(Forms):
 
     def plan(self) -> ChangePlan:
         """The files that came and went, and the rows that were deleted from others."""
-        return plan_changes(self._source, self.start, self.end, self._workbench.storage)
+        return plan_changes(self._source, self.start, self.end, self._context.storage)
 
     @property
     def schema(self) -> pa.Schema:
@@ -71,7 +71,7 @@ class ChangeFeed(Forms):
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The changes batch by batch."""
-        engine = self._workbench.engine
+        engine = self._context.engine
         plan = self.plan()
         found = feed_query(engine, plan, plan_places(self._source, plan.deleted), self._predicate)
         with naming(self._predicate):

@@ -9,7 +9,7 @@ from typing import NoReturn
 from forklake.api.change_feed import ChangeFeed, check_names
 from forklake.api.handle import Handle
 from forklake.commit.draft import Draft
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.fork.definition_changes import Net
 from forklake.fork.diff import (
     ObjectDiff,
@@ -24,7 +24,6 @@ from forklake.fork.row_changes import RowChanges
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.scan.change_plan import ChangePlan
-from forklake.store.backend import Database
 
 
 def _unknown() -> NoReturn:
@@ -88,24 +87,24 @@ class CatalogDiff:
 
 
 def catalog_diff(
-    database: Database, workbench: Workbench, name: str, sides: Sides, net: Net, rows: Sequence[RowChanges]
+    context: LakeContext, name: str, sides: Sides, net: Net, rows: Sequence[RowChanges]
 ) -> CatalogDiff:
     """What was done in one of the sides that are compared."""
     at = sides.ours.head.snapshot_id
     by_table = {changes.table: changes for changes in rows}
 
     def rows_of(number: TableId) -> Callable[[], RowDiff]:
-        return lambda: _rows(workbench, by_table.get(number), sides, number)
+        return lambda: _rows(context, by_table.get(number), sides, number)
 
     tables = tuple(
         TableDiff(*(getattr(facts, each.name) for each in fields(facts)), _rows=rows_of(number))
-        for number, facts in table_facts(database, net, rows, sides).items()
+        for number, facts in table_facts(context.database, net, rows, sides).items()
     )
     objects = tuple(object_diffs(net, sides.base, sides.ours))
     return CatalogDiff(name, at, sides.base.head.snapshot_id, objects, tables)
 
 
-def _rows(workbench: Workbench, changes: RowChanges | None, sides: Sides, number: TableId) -> RowDiff:
+def _rows(context: LakeContext, changes: RowChanges | None, sides: Sides, number: TableId) -> RowDiff:
     at = sides.ours.head.snapshot_id
     table = sides.ours.table(number)
     side = sides.ours if table is not None else sides.base
@@ -118,4 +117,4 @@ def _rows(workbench: Workbench, changes: RowChanges | None, sides: Sides, number
             return dropped_plan(draft, source.table, at)
         return row_plan(source, sides.base, changes, at)
 
-    return RowDiff(source, workbench, sides.base.head.snapshot_id, at, _plan=plan)
+    return RowDiff(source, context, sides.base.head.snapshot_id, at, _plan=plan)

@@ -11,10 +11,11 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 from uuid import uuid4
 
-from forklake.api.catalog import Catalog, merging_of, name_of
+from forklake.api.catalog import Catalog, name_of
 from forklake.api.file_rows import FileRows, Paths, read_files
 from forklake.api.handle import Handle
 from forklake.api.moving import check_moved, guarded, move
+from forklake.api.scoped import scope_of
 from forklake.commit.catalogs import (
     check_ttl,
     create_catalog,
@@ -26,7 +27,8 @@ from forklake.commit.catalogs import (
 )
 from forklake.commit.reservation_cleanup import Swept, sweep
 from forklake.commit.restore import restore_objects
-from forklake.context.lake_context import Workbench
+from forklake.context.catalog_scope import CatalogScope
+from forklake.context.lake_context import LakeContext
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
 from forklake.engine.remote_files import check_extensions
 from forklake.errors import (
@@ -37,7 +39,7 @@ from forklake.errors import (
     NamingError,
 )
 from forklake.fork.create import ForkOptions, Mode, fork_catalogs
-from forklake.fork.merge import MergeOptions, MergeResult
+from forklake.fork.merge import MergeOptions, MergeResult, Merging
 from forklake.fork.paths import own_data_path
 from forklake.fork.replay import Replay, ReplayResult
 from forklake.fork.row_changes import Prefer
@@ -48,7 +50,6 @@ from forklake.model.options import Options
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
 from forklake.store.address import parse_url
 from forklake.store.backend import Database
-from forklake.store.cache import StateCache
 from forklake.store.open import (
     check_version,
     create_lake,
@@ -74,9 +75,8 @@ class Lake(Handle):
 
     def __init__(self, database: Database, storage: Storage) -> None:
         """Use `forklake.connect`."""
+        self._context = LakeContext(database, storage)
         self._database = database
-        self._states = StateCache(database)
-        self._workbench = Workbench(database, storage)
         self.data_path = storage.data_path
 
     @property
@@ -189,7 +189,7 @@ class Lake(Handle):
         chosen = None if tables is None else tuple(_listed(tables, "tables"))
         said = author_of(**info)
         taken, target = self._name(source), self._name(into)
-        merging = merging_of(self._database, self._states, self._workbench)
+        merging = Merging(self._context)
         return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run))
 
     def replay(
@@ -208,7 +208,7 @@ class Lake(Handle):
         other one: afterwards, the fork can be merged into it. `dry_run` writes nothing.
         """
         name, target = self._name(fork), self._name(onto)
-        merging = merging_of(self._database, self._states, self._workbench)
+        merging = Merging(self._context)
         hands = _Hands(self, self.catalog(name).with_commit_info(**info))
         return Replay(merging, hands).run(name, target, author_of(**info), dry_run=dry_run)
 
@@ -233,14 +233,14 @@ class Lake(Handle):
         return drop_expired(self._database, author_of(**info))
 
     def _name(self, catalog: str | Catalog) -> str:
-        return name_of(self._database, self._workbench, catalog)
+        return name_of(self._context, catalog)
 
     def expire_reservations(self) -> list[Swept]:
         """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
-        return sweep(self._database, self._workbench.storage, self._database.now())
+        return sweep(self._database, self._context.storage, self._database.now())
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
-        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self)
+        return Catalog(CatalogScope(self._context, catalog_id, name), self)
 
     def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
         """The handle on a catalog, or on the catalog that had this name at some moment, as it was then.
@@ -252,7 +252,7 @@ class Lake(Handle):
             catalog_id, _, _ = catalog_named(self._database, name)
             return self._handle(catalog_id, name)
         catalog_id = catalog_named_at(self._database, name, at)
-        return Catalog(self._database, self._states, catalog_id, name, self._workbench, self, at)
+        return Catalog(CatalogScope(self._context, catalog_id, name, at), self)
 
     def read(self, path: Paths, *, format: str | None = None, **options: object) -> FileRows:
         """Rows of CSV, Parquet and JSON files, for `append`, `create_table` and all that takes rows.
@@ -260,7 +260,7 @@ class Lake(Handle):
         A path may be a pattern (`in/*.csv`), and there may be several. Nothing is read before it is asked
         for, and then batch by batch. Options are those of DuckDB's reader: `delim=";"`, `header=False`.
         """
-        return read_files(self._workbench.engine, path, format, options)
+        return read_files(self._context.engine, path, format, options)
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
@@ -323,16 +323,15 @@ class Lake(Handle):
 
     def options(self) -> Options:
         """The settings of the lake."""
-        return self._workbench.options
+        return self._context.options
 
     def set_option(self, name: str, value: object) -> None:
         """Change a setting for every table that has none of its own, such as `data_inlining_row_limit`."""
-        self._workbench.set_option(name, value)
+        self._context.set_option(name, value)
 
     def close(self) -> None:
         """Give back every connection. The lake is not used afterwards."""
-        self._workbench.close()
-        self._database.close()
+        self._context.close()
 
     def __enter__(self) -> Self:
         """Use it as a block that closes it."""
@@ -353,7 +352,8 @@ class _Hands:
     fork: Catalog
 
     def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
-        self.fork.apply(lambda draft: restore_objects(draft, self.fork.at(since).read(), objects))
+        scope = scope_of(self.fork)
+        scope.apply(lambda draft: restore_objects(draft, scope.at(since).read(), objects))
 
     def go_back(self, snapshot: SnapshotId) -> None:
         self.fork.restore(snapshot)

@@ -26,7 +26,7 @@ from forklake.api.upsert import (
 from forklake.commit.draft import Draft
 from forklake.commit.import_files import check_mapping, find_files, inspect, stage
 from forklake.commit.write_target import TableOutput, output_for
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.data.conform import conform, misfit_of
 from forklake.data.input.batches import Rows, rows_of
@@ -109,11 +109,11 @@ def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, output: TableO
 class FirstRows:
     """The rows that a table is created with: read once, and staged as often as the change is tried."""
 
-    def __init__(self, workbench: Workbench, data: Rows | None) -> None:
+    def __init__(self, context: LakeContext, data: Rows | None) -> None:
         """Nothing is read yet; refused if there are only columns."""
         if data is None:
             raise InvalidArgument("append=True needs rows to append: these are only columns")
-        self._workbench = workbench
+        self._context = context
         self._given = Given(data)
         self._arrived: Arrived | None = None
         self.written: list[str] = []
@@ -127,11 +127,11 @@ class FirstRows:
     def stage(self, draft: Draft, table: Table) -> None:
         """Make them rows of a new table."""
         if self._arrived is None:
-            workbench = self._workbench
-            output = output_for(draft, table, workbench.storage, workbench.options, self.written)
+            context = self._context
+            output = output_for(draft, table, context.storage, context.options, self.written)
 
             def taken(data: Rows) -> Arrived:
-                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate)
+                reader = rows_of(data, table.columns, evaluate=context.engine.evaluate)
                 return take_in(reader, reader.schema, output)
 
             self._arrived = self._given.read(taken)
@@ -167,7 +167,7 @@ class RowVerbs(Forms):
         return scan_of(
             draft,
             draft.table(self._id),
-            scope.workbench,
+            scope.context,
             catalog=scope.name,
             where=where,
             columns=columns,
@@ -230,7 +230,7 @@ class RowVerbs(Forms):
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
             checked = check_assignments(assignments, table.columns)
-            engine = self._scope.workbench.engine
+            engine = self._scope.context.engine
             plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
             places, batches = updated_rows(engine, plan, checked)
             return self._replace(draft, table, batches, places.found)
@@ -283,13 +283,13 @@ class RowVerbs(Forms):
         and a pattern (`in/*.parquet`, `in/**/*.parquet`) for those that match.
         """
         check_mapping(mapping)
-        workbench = self._scope.workbench
-        files = find_files(workbench.storage, paths)
+        context = self._scope.context
+        files = find_files(context.storage, paths)
 
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
-            inspection = Inspection(workbench.storage, table.columns, mapping, allow_missing, ignore_extra)
-            return stage(draft, table, workbench.storage, inspect(inspection, files))
+            inspection = Inspection(context.storage, table.columns, mapping, allow_missing, ignore_extra)
+            return stage(draft, table, context.storage, inspect(inspection, files))
 
         return self._scope.with_commit_info(**info).apply(change)[0]
 
@@ -304,22 +304,22 @@ class RowVerbs(Forms):
         check_names(source)
         if first > source.reader.at:
             raise InvalidArgument(f"the changes are asked for from {start} to {end}, which is before it")
-        predicate = condition_of(scope.workbench.engine, where, source.table.columns)
-        return ChangeFeed(source, scope.workbench, first, source.reader.at, predicate)
+        predicate = condition_of(scope.context.engine, where, source.table.columns)
+        return ChangeFeed(source, scope.context, first, source.reader.at, predicate)
 
     def locate(self, row_id: int) -> RowPlace | None:
         """Where a row is, by its id; None if there is no such row now."""
         if not isinstance(row_id, int) or isinstance(row_id, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(f"the id of a row is a whole number, not {row_id!r}")
         draft = self._scope.read()
-        return locate_row(self._scope.workbench.engine, draft.source(draft.table(self._id)), row_id)
+        return locate_row(self._scope.context.engine, draft.source(draft.table(self._id)), row_id)
 
     # ---- Details ---
 
     def _merge(
         self, draft: Draft, table: Table, join: Join, when_matched: object, when_not_matched: object
     ) -> RowsMerged:
-        engine = self._scope.workbench.engine
+        engine = self._scope.context.engine
         check_extra(join, table.columns, when_matched, when_not_matched)
         new_values = matched_values(when_matched, join, table.columns)
         inserted_values = unmatched_values(when_not_matched, join, table.columns)
@@ -344,18 +344,18 @@ class RowVerbs(Forms):
 
     def _taken_in(self, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
         """New rows with the columns that they have, and defaults for the others."""
-        workbench = self._scope.workbench
+        context = self._scope.context
         first = next(batches, None)
         if first is None:
             return Arrived()
         given = pa.RecordBatchReader.from_batches(first.schema, _chained([first], batches))
-        reader = rows_of(given, table.columns, evaluate=workbench.engine.evaluate)
-        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        reader = rows_of(given, table.columns, evaluate=context.engine.evaluate)
+        output = output_for(draft, table, context.storage, context.options, draft.written)
         return take_in(reader, reader.schema, output)
 
     def _key_range(self, join: Join) -> Predicate | None:
         """What rows of the table meet that meet one of the source."""
-        found = bounds_of(self._scope.workbench.engine, join, join.keys[0])
+        found = bounds_of(self._scope.context.engine, join, join.keys[0])
         return None if found is None else key_range(join.keys[0], *found)
 
     def _write(
@@ -365,21 +365,21 @@ class RowVerbs(Forms):
         arrived: list[Arrived] = []
         written: list[str] = []
         given = Given(data)
-        workbench = self._scope.workbench
+        context = self._scope.context
 
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
 
             def taken(data: Rows) -> Arrived:
-                output = output_for(draft, table, workbench.storage, workbench.options, written)
-                reader = rows_of(data, table.columns, evaluate=workbench.engine.evaluate, cast=cast)
+                output = output_for(draft, table, context.storage, context.options, written)
+                reader = rows_of(data, table.columns, evaluate=context.engine.evaluate, cast=cast)
                 return take_in(reader, reader.schema, output)
 
             misfit = misfit_of(arrived[0].columns, table.columns) if arrived and arrived[0].count else None
             if misfit is not None:
                 if not given.lasts:
                     raise _changed_meanwhile(misfit)
-                workbench.discard(written)
+                context.discard(written)
                 written.clear()
                 arrived.clear()
             if not arrived:
@@ -399,7 +399,7 @@ class RowVerbs(Forms):
             for place in places:
                 staged.retire(place)
             return sum(place.live_rows for place in places)
-        engine = self._scope.workbench.engine
+        engine = self._scope.context.engine
         plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
         return staged.delete(find_rows(engine, plan))
 
@@ -411,8 +411,8 @@ class RowVerbs(Forms):
         found: Callable[[], Found],
     ) -> int:
         """Write rows that take the place of others, with the ids that these had."""
-        workbench = self._scope.workbench
-        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        context = self._scope.context
+        output = output_for(draft, table, context.storage, context.options, draft.written)
         first = next(batches, None)
         if first is None:
             return 0

@@ -11,7 +11,7 @@ import pyarrow as pa
 from forklake.api.assignments import column_path
 from forklake.api.result_formats import Forms
 from forklake.commit.draft import Draft
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.engine.change_feed import ROW_COLUMN
 from forklake.engine.condition import condition_of
 from forklake.engine.duckdb_relation import to_relation
@@ -33,7 +33,7 @@ class Scan(Forms):
     """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
 
     _source: Source
-    _workbench: Workbench
+    _context: LakeContext
     _selection: Selection
     _predicate: Predicate | None
     _table: str
@@ -74,7 +74,7 @@ class Scan(Forms):
                 plan = self.plan()
                 counted = sum(place.live_rows for place in (*plan.files, *plan.rows))
         else:
-            counted = count_rows(self._workbench.engine, self.plan())
+            counted = count_rows(self._context.engine, self.plan())
         return counted if limit is None else min(counted, limit)
 
     def min(self, column: str) -> Any:
@@ -87,25 +87,25 @@ class Scan(Forms):
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table."""
-        return read_table(self._workbench.engine, self.plan(), self._selection)
+        return read_table(self._context.engine, self.plan(), self._selection)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows batch by batch, as they are read: memory stays bounded."""
-        return read_batches(self._workbench.engine, self.plan(), self._selection)
+        return read_batches(self._context.engine, self.plan(), self._selection)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """The rows as a relation of somebody's own DuckDB, which reads the files itself."""
-        return to_relation(connection, self._workbench.engine, self.plan(), self._selection)
+        return to_relation(connection, self._context.engine, self.plan(), self._selection)
 
     def _bound(self, name: str, *, highest: bool) -> Any:
         column = find(self._source.table.columns, [name])
-        return bound(self._workbench.engine, self._source, self._predicate, column, highest=highest)
+        return bound(self._context.engine, self._source, self._predicate, column, highest=highest)
 
 
 def scan_of(
     draft: Draft,
     table: Table,
-    workbench: Workbench,
+    context: LakeContext,
     *,
     catalog: str,
     where: str | None,
@@ -116,7 +116,7 @@ def scan_of(
     """A scan of a table as a draft shows it, checked."""
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidArgument(f"a limit is a whole number of rows, not {limit!r}")
-    predicate = condition_of(workbench.engine, where, table.columns)
+    predicate = condition_of(context.engine, where, table.columns)
     selection = _selection(table, columns, row_ids, limit)
     result_schema(selection)
     if row_ids and any(column.name.lower() == ROW_COLUMN for column in selection.columns):
@@ -124,7 +124,7 @@ def scan_of(
             f'a column is named "{ROW_COLUMN}" like the id of rows: rename it, or choose other columns'
         )
     name = f"{draft.name_of(table)} of catalog {catalog!r}"
-    return Scan(draft.source(table), workbench, selection, predicate, name)
+    return Scan(draft.source(table), context, selection, predicate, name)
 
 
 def _selection(table: Table, names: Sequence[str] | None, row_ids: bool, limit: int | None) -> Selection:

@@ -254,7 +254,7 @@ class Table(RowVerbs):
     def options(self) -> Options:
         """The settings that apply to this table."""
         draft = self._scope.read()
-        return options_of(draft, draft.table(self._id), self._scope.workbench.options)
+        return options_of(draft, draft.table(self._id), self._scope.context.options)
 
     # ---- Maintenance ---
 
@@ -337,7 +337,7 @@ class Table(RowVerbs):
 
     def _count_nulls(self, draft: Draft, table: Definition, column: str) -> int:
         condition = parse_predicate(f"{quoted(column)} IS NULL", table.columns)
-        return count_rows(self._scope.workbench.engine, plan_scan(draft.source(table), condition))
+        return count_rows(self._scope.context.engine, plan_scan(draft.source(table), condition))
 
     def _definition(self) -> Definition:
         return self._scope.read().table(self._id)

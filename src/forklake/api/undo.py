@@ -12,7 +12,7 @@ from forklake.api.rows import take_in
 from forklake.commit.draft import Draft
 from forklake.commit.undo import Undoing, refusal, undo_definitions, undo_files, undoing
 from forklake.commit.write_target import output_for
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
 from forklake.engine.rows_by_id import changed_ids, changed_since, find_ids, rows_with_ids
@@ -27,7 +27,7 @@ _NEW = ("insert", "update_postimage")
 _OLD = ("delete", "update_preimage")
 
 
-def undo_commit(draft: Draft, snapshot: int, at: Callable[[int], Draft], workbench: Workbench) -> None:
+def undo_commit(draft: Draft, snapshot: int, at: Callable[[int], Draft], context: LakeContext) -> None:
     """Stage the opposite of a commit, or raise `CommitConflict` with what stands in the way."""
     if not isinstance(snapshot, int) or isinstance(snapshot, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument(f"what is undone is a snapshot by its number, not {snapshot!r}")
@@ -45,27 +45,27 @@ def undo_commit(draft: Draft, snapshot: int, at: Callable[[int], Draft], workben
     work.refuse()
     mixed = undo_files(work, whole)
     for table in sorted(mixed):
-        _undo_rows(work, table, workbench)
+        _undo_rows(work, table, context)
 
 
-def _undo_rows(work: Undoing, number: TableId, workbench: Workbench) -> None:
+def _undo_rows(work: Undoing, number: TableId, context: LakeContext) -> None:
     """Take rows out, and bring others back, by their ids: they may be in other files by now."""
-    draft, engine = work.draft, workbench.engine
+    draft, engine = work.draft, context.engine
     table = draft.table(number)
     source = draft.source(table)
     check_names(source)
     start, end = work.before.head.snapshot_id, work.snapshot
-    done = _changes(source, start, end, workbench)
+    done = _changes(source, start, end, context)
     made, now = plan_scan(_at(source, end)), plan_scan(source)
     changed = changed_since(engine, done, made, now)
     if changed:
-        raise _changed(work, source, changed, workbench)
+        raise _changed(work, source, changed, context)
     found = find_ids(engine, now, _ids(done, _NEW))
     staged = draft.staged(table)
     returning = _ids(done, _OLD)
     if len(returning):
         batches = rows_with_ids(engine, plan_scan(_at(source, start)), returning)
-        output = output_for(draft, table, workbench.storage, workbench.options, draft.written)
+        output = output_for(draft, table, context.storage, context.options, draft.written)
         schema = arrow_schema(table.columns, row_ids=True)
         take_in(batches, schema, output).stage(draft, table)
         staged.brings_back = True
@@ -73,10 +73,10 @@ def _undo_rows(work: Undoing, number: TableId, workbench: Workbench) -> None:
     draft.restored[table.id] = UNDONE
 
 
-def _changes(source: Source, start: SnapshotId, end: SnapshotId, workbench: Workbench) -> pa.Table:
+def _changes(source: Source, start: SnapshotId, end: SnapshotId, context: LakeContext) -> pa.Table:
     """Which rows changed in a span, and how."""
-    plan = plan_changes(source, start, end, workbench.storage)
-    return changed_ids(workbench.engine, plan, plan_places(source, plan.deleted))
+    plan = plan_changes(source, start, end, context.storage)
+    return changed_ids(context.engine, plan, plan_places(source, plan.deleted))
 
 
 def _ids(changes: pa.Table, kinds: tuple[str, ...]) -> pa.Array:
@@ -89,9 +89,9 @@ def _at(source: Source, snapshot: SnapshotId) -> Source:
     return replace(source, reader=replace(source.reader, at=snapshot))
 
 
-def _changed(work: Undoing, source: Source, rows: list[int], workbench: Workbench) -> CommitConflict:
+def _changed(work: Undoing, source: Source, rows: list[int], context: LakeContext) -> CommitConflict:
     """The error for rows that somebody has changed since."""
-    later = _changes(source, work.snapshot, work.draft.head.snapshot_id, workbench).to_pylist()
+    later = _changes(source, work.snapshot, work.draft.head.snapshot_id, context).to_pylist()
     table = source.table
     ours = next(change for change in work.done if change.object_id == table.id)
     found: list[Conflict] = []

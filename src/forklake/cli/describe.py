@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forklake.api.catalog import Catalog
+from forklake.api.scoped import scope_of
 from forklake.api.table import partitioning_of, sort_order_of
 from forklake.cli.render import Output, cell, terminal, to_plain, write_json, write_record, write_table
 from forklake.model.entities import Column
@@ -54,7 +55,7 @@ class TableDescription:
 
 def describe_table(catalog: Catalog, name: str) -> TableDescription:
     """Everything about a table, as of one snapshot."""
-    draft = catalog.read()
+    draft = scope_of(catalog).read()
     table = draft.table_named(QualifiedName.parse(name))
     tags = dict(draft.tags(table.id))
     column_tags = draft.column_tags(table.id)

@@ -10,7 +10,7 @@ from forklake.compact.inputs import inputs_of, target_of
 from forklake.compact.plan import Input, Rewrite, Target, plan_holes, plan_merges
 from forklake.compact.run import Rewritten, run
 from forklake.compact.stage import stage
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.errors import InvalidArgument, TableNotFound
 from forklake.model.ids import TableId
@@ -102,10 +102,10 @@ def filling(threshold: object) -> Planner:
     return lambda target, inputs: plan_holes(target, inputs, threshold)
 
 
-def planned(draft: Draft, table: TableId, workbench: Workbench, planner: Planner) -> tuple[Rewrite, ...]:
+def planned(draft: Draft, table: TableId, context: LakeContext, planner: Planner) -> tuple[Rewrite, ...]:
     """The rewrites of one table."""
     found = draft.table(table)
-    target = target_of(draft, found, workbench.options)
+    target = target_of(draft, found, context.options)
     return planner(target, inputs_of(draft.source(found), target))
 
 
@@ -141,13 +141,13 @@ def compact_one(
     """Compact one table; the local engine runs what is planned, unless there is somebody else to do it."""
     if dry_run:
         draft = scope.read()
-        rewrites = planned(draft, table, scope.workbench, planner)
+        rewrites = planned(draft, table, scope.context, planner)
         return CompactResult(_estimated(_name(draft, table), rewrites))
     done: list[Rewritten] = []
     late: list[Rewritten] = []
     name = ""
     for _ in range(ROUNDS):
-        work = _Work(scope.workbench, table, planner, progress, runner or _locally(scope.workbench))
+        work = _Work(scope.context, table, planner, progress, runner or _locally(scope.context))
         kept, _ = scope.apply(work.change, written=work.written, present=True)
         done += kept
         late, name = work.late, work.name
@@ -187,7 +187,7 @@ def commit_rewrites(scope: Scope, done: Sequence[Rewritten]) -> CompactResult:
 class _Work:
     """One round on one table. The commit may be tried several times; what was rewritten once is kept."""
 
-    workbench: Workbench
+    context: LakeContext
     table: TableId
     planner: Planner
     progress: Progress | None
@@ -204,7 +204,7 @@ class _Work:
         self.name = _name(draft, self.table)
         if self._done is None:
             self._done = []
-            self._run(planned(draft, self.table, self.workbench, self.planner))
+            self._run(planned(draft, self.table, self.context, self.planner))
         self._done, late = stage(draft, draft.table(self.table), self._done)
         # The commit that they were meant for was refused, so nothing refers to their files.
         self._discard(late)
@@ -228,13 +228,13 @@ class _Work:
 
     def _discard(self, late: Sequence[Rewritten]) -> None:
         gone = {path for one in late for path in one.paths}
-        self.workbench.discard(gone)
+        self.context.discard(gone)
         self.written[:] = [path for path in self.written if path not in gone]
 
 
-def _locally(workbench: Workbench) -> Runner:
+def _locally(context: LakeContext) -> Runner:
     def runner(rewrites: Sequence[Rewrite], written: list[str]) -> Iterable[Rewritten]:
-        return (run(rewrite, workbench.engine, written) for rewrite in rewrites)
+        return (run(rewrite, context.engine, written) for rewrite in rewrites)
 
     return runner
 

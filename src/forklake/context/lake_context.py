@@ -1,4 +1,4 @@
-"""What the verbs of handles work with: the storage, the engine and the settings of a lake."""
+"""An open lake: its metadata database, storage, engine and settings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from forklake.errors import StorageError
 from forklake.model.names import is_absolute
 from forklake.model.options import Options, parse_option
 from forklake.store.backend import Database
+from forklake.store.cache import StateCache
 
 
-class Workbench:
-    """One for each open lake."""
+class LakeContext:
+    """What all handles of one open lake share."""
 
     def __init__(self, database: Database, storage: Storage) -> None:
         """Read nothing yet."""
-        self._database = database
+        self.database = database
+        self.states = StateCache(database)
         self.storage = storage
         self.engine = Engine(storage)
         self.figures = KnownFigures()
@@ -29,13 +31,13 @@ class Workbench:
     def options(self) -> Options:
         """The settings of the lake, as they were when they were first needed."""
         if self._options is None:
-            self._options = Options().with_settings(dict(self._database.rows("settings")))
+            self._options = Options().with_settings(dict(self.database.rows("settings")))
         return self._options
 
     def set_option(self, name: str, value: object) -> None:
         """Change a setting of the lake, for tables that have none of their own."""
         parsed = parse_option(name, value)
-        with self._database.transaction() as session:
+        with self.database.transaction() as session:
             session.execute("remove_setting", key=name)
             session.insert("ducklake_metadata", ("key", "value"), [(name, str(parsed))])
             session.commit()
@@ -50,5 +52,6 @@ class Workbench:
                 self.storage.delete([path for path in files if relative != is_absolute(path)], relative)
 
     def close(self) -> None:
-        """Let go of the engine."""
+        """Let go of the engine, and give back every connection."""
         self.engine.close()
+        self.database.close()

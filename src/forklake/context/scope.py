@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar, Unpack
 
 from forklake.commit.draft import Draft
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.errors import ForklakeError
 from forklake.model.snapshots import CommitInfo
 from forklake.store.read_catalogs import Moment
@@ -18,7 +18,7 @@ Ids = Callable[[int], int]
 
 
 class Scope(Protocol):
-    """What a table handle needs to know of the catalog or transaction it came from."""
+    """What a table handle needs to know of the catalog or transaction that it came from."""
 
     @property
     def name(self) -> str:
@@ -26,8 +26,8 @@ class Scope(Protocol):
         ...
 
     @property
-    def workbench(self) -> Workbench:
-        """What verbs work with."""
+    def context(self) -> LakeContext:
+        """The lake."""
         ...
 
     def read(self) -> Draft:

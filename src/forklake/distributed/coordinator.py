@@ -1,24 +1,25 @@
-"""The coordinator's verbs of a distributed snapshot: begin, commit, cancel."""
+"""The coordinator of a distributed snapshot: reserves it, and commits or cancels what others have written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 from uuid import uuid4
 
 from forklake.commit.catalogs import check_ttl
 from forklake.commit.draft import Draft
 from forklake.commit.manifests import Assembled, Staged, assemble, stage
-from forklake.commit.once import Once, check_work, committed_as
-from forklake.commit.publish import Claim, Published
+from forklake.commit.once import Once, committed_as
+from forklake.commit.publish import Published
 from forklake.commit.reservation_cleanup import Traces
-from forklake.commit.reservations import ReservationInfo, Taking, cancel, check_open, reservations, reserve
+from forklake.commit.reservations import Taking, cancel, check_open, reserve
 from forklake.commit.write_target import folder_of, options_of
-from forklake.context.lake_context import Workbench
+from forklake.context.catalog_scope import CatalogScope
+from forklake.context.lake_context import LakeContext
 from forklake.data.manifests import SUFFIX, missing_files, read_manifest, read_manifests
 from forklake.data.storage.storage import Storage
 from forklake.errors import CommittedBefore, FileMissing, InvalidArgument, ReservationConsumed, StorageError
@@ -27,34 +28,37 @@ from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.manifest import Manifest
 from forklake.model.names import QualifiedName
-from forklake.model.snapshots import Author, CommitInfo, author_of
+from forklake.model.snapshots import Author, author_of
 from forklake.store.backend import Database
 
 Given = Manifest | str | Path
 """A manifest as a value, as its text, or the path of its file; or a folder with the files of many."""
-
-HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
     """What begins and ends distributed snapshots of one catalog."""
 
-    database: Database
-    workbench: Workbench
-    draft_at: Callable[[SnapshotId], Draft]
-    """The catalog as it was at one of its snapshots."""
-    publish: Callable[[Draft, Author, Claim], Published | None]
+    scope: CatalogScope
+
+    @property
+    def context(self) -> LakeContext:
+        """The lake."""
+        return self.scope.context
+
+    @property
+    def database(self) -> Database:
+        """Its metadata."""
+        return self.context.database
 
     def begin(
         self,
-        draft: Draft,
-        catalog: str,
         tables: Iterable[str | tuple[str, str] | QualifiedName] | None,
         ttl: timedelta,
         properties: Mapping[str, Any] | None,
     ) -> DistributedSnapshot:
-        """Reserve a snapshot on top of the catalog as a draft sees it."""
+        """Reserve a snapshot on top of the present catalog."""
+        draft = self.scope.draft()
         check_ttl(ttl)
         if isinstance(tables, str):
             raise InvalidArgument(f"the names of tables are given as a list, and {tables!r} is one name")
@@ -63,18 +67,18 @@ class Coordinator:
             names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
         else:
             names = list(dict.fromkeys(QualifiedName.parse(name) for name in tables))
-        targets = tuple(target_of(draft, draft.table_named(name), self.workbench) for name in names)
+        targets = tuple(target_of(draft, draft.table_named(name), self.context) for name in names)
         head = draft.head
         reserved = reserve(self.database, head.catalog_id, head.snapshot_id, ttl, said)
         return DistributedSnapshot(
             reserved.reservation_id,
             reserved.commit_uuid,
             head.catalog_id,
-            catalog,
+            self.scope.name,
             reserved.snapshot_id,
             head.snapshot_id,
             reserved.expires_at,
-            self.workbench.storage.data_path,
+            self.context.storage.data_path,
             head.data_path,
             targets,
             said or {},
@@ -110,10 +114,10 @@ class Coordinator:
             return done
         _check_parts(assembled, parts)
         self._check_files(ds, assembled)
-        draft = self.draft_at(ds.parent_snapshot_id)
+        draft = self.scope.draft_at(ds.parent_snapshot_id)
         # Delete files that the commit itself has to write are found by the same name.
         draft.prefix = f"{ds.commit_uuid}-commit-{uuid4().hex[:12]}"
-        staged = stage(draft, self.workbench.storage, ds, assembled)
+        staged = stage(draft, self.context.storage, ds, assembled)
         taking = replace(taking, author=_summed_up(author, summary, assembled, staged))
         try:
             published = self._published(draft, taking, once)
@@ -122,7 +126,7 @@ class Coordinator:
         snapshot = (
             taking.take_nothing(self.database, now) if published is None else published.head.snapshot_id
         )
-        self.workbench.discard(assembled.losses)
+        self.context.discard(assembled.losses)
         return snapshot
 
     def _superfluous(self, ds: DistributedSnapshot, done: SnapshotId) -> SnapshotId:
@@ -137,14 +141,13 @@ class Coordinator:
             return None
         try:
             claim = taking if once is None else Once(taking.ds.catalog_id, once, taking.author, taking)
-            return self.publish(draft, taking.author, claim)
+            return self.scope.committer.commit(draft, taking.author, claim=claim)
         except BaseException:
-            if not draft.may_stand:
-                self.workbench.discard(draft.written)
+            self.scope.committer.discard(draft)
             raise
 
     def _read(self, ds: DistributedSnapshot, manifests: Given | Iterable[Given] | None) -> Iterable[Manifest]:
-        storage = self.workbench.storage
+        storage = self.context.storage
         if manifests is None:
             yield from read_manifests(storage, ds.staging)
             return
@@ -157,7 +160,7 @@ class Coordinator:
         touched = {table for manifest in assembled.taken for table in manifest.tables}
         folders = [ds.folder(table) for table in ds.tables if table.id in touched]
         files = assembled.files
-        problems = list(missing_files(self.workbench.storage, iter(folders), files)) if files else []
+        problems = list(missing_files(self.context.storage, iter(folders), files)) if files else []
         if problems:
             more = f", and {len(problems) - 1} more like it" if len(problems) > 1 else ""
             raise FileMissing(
@@ -170,7 +173,7 @@ class Coordinator:
         cancel(self.database, ds)
         traces = Traces(
             self.database,
-            self.workbench.storage,
+            self.context.storage,
             ds.catalog_id,
             ds.catalog_path,
             ds.commit_uuid,
@@ -181,7 +184,7 @@ class Coordinator:
             traces.remove([*traces.all(), *traces.manifests()])
 
 
-def target_of(draft: Draft, table: Table, workbench: Workbench) -> TableTarget:
+def target_of(draft: Draft, table: Table, context: LakeContext) -> TableTarget:
     """A table of a draft as its writers have to know it."""
     name, order = draft.name_of(table), draft.sort_order(table)
     return TableTarget(
@@ -192,80 +195,8 @@ def target_of(draft: Draft, table: Table, workbench: Workbench) -> TableTarget:
         table.columns,
         draft.partitioning(table),
         () if order is None else order.keys,
-        options_of(draft, table, workbench.options),
+        options_of(draft, table, context.options),
     )
-
-
-class DistributedVerbs:
-    """Snapshots that many processes write together; see `forklake.distributed`."""
-
-    def _coordinator(self) -> Coordinator:
-        raise NotImplementedError
-
-    def _draft_to_change(self) -> Draft:
-        raise NotImplementedError
-
-    def _said(self, info: CommitInfo) -> Author:
-        raise NotImplementedError
-
-    name: str
-
-    def begin_distributed(
-        self,
-        tables: Iterable[str | tuple[str, str] | QualifiedName] | None = None,
-        *,
-        ttl: timedelta = HOUR,
-        properties: Mapping[str, Any] | None = None,
-    ) -> DistributedSnapshot:
-        """Reserve a snapshot that other processes write; they need what is returned, and the storage.
-
-        It is for some `tables`, or for all. When the time to live is over it cannot be committed any more.
-        """
-        return self._coordinator().begin(self._draft_to_change(), self.name, tables, ttl, properties)
-
-    def commit_distributed(
-        self,
-        ds: DistributedSnapshot,
-        manifests: Given | Iterable[Given] | None = None,
-        *,
-        parts: Iterable[str | int] | None = None,
-        summary: Mapping[str, Any] | None = None,
-        once: str | None = None,
-        **info: Unpack[CommitInfo],
-    ) -> SnapshotId:
-        """Publish the parts of a distributed snapshot as one commit; gives its number.
-
-        Manifests are values, texts, paths, or a folder of them; without any, all that workers have kept
-        as files. `parts` names every part that must be there. What others committed meanwhile is no
-        obstacle unless it collides. The same call again gives the same number; anybody else gets
-        `ReservationConsumed`. If it is refused nothing has changed, and the files go with the reservation.
-        `once` names the work: if a commit of that name stands, by whomever, this one adds nothing, its files
-        are removed, and the number of that commit is given.
-        """
-        if not isinstance(ds, DistributedSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidArgument(f"what begin_distributed gave is committed, not {type(ds).__name__}")
-        author_of(extra=summary)
-        said = self._said(info)
-        self._check_ours(ds)
-        return self._coordinator().commit(ds, manifests, parts, summary, said, check_work(once))
-
-    def cancel_distributed(self, ds: DistributedSnapshot) -> None:
-        """Give a distributed snapshot up; its files are removed. One that was committed stays."""
-        self._check_ours(ds)
-        self._coordinator().cancel(ds)
-
-    def reservations(self) -> list[ReservationInfo]:
-        """Every distributed snapshot that was begun here, oldest first."""
-        coordinator = self._coordinator()
-        return reservations(coordinator.database, self._draft_to_change().head.catalog_id)
-
-    def _check_ours(self, ds: DistributedSnapshot) -> None:
-        head = self._draft_to_change().head
-        if ds.catalog_id != head.catalog_id:
-            raise InvalidArgument(
-                f'the distributed snapshot {ds.reservation_id} belongs to catalog "{ds.catalog}", not to '
-                f'"{self.name}"'
-            )
 
 
 def _manifests_of(storage: Storage, given: object) -> Iterable[Manifest]:

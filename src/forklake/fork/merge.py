@@ -7,20 +7,19 @@ target has lost is united in a new delete file. No row is read, unless both may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from forklake.commit.conflicts import DML, DROPS, MERGE_RULES, RETIRES, TAKEN, YIELDING, conflicts
-from forklake.commit.publish import publish
-from forklake.commit.table_statistics import KnownFigures
+from forklake.context.committer import Committer
+from forklake.context.lake_context import LakeContext
 from forklake.engine.local import Engine
 from forklake.errors import (
     CommitConflict,
     InvalidArgument,
     MergeConflict,
     StoreBusy,
-    StoreError,
     TableNotFound,
 )
 from forklake.fork.catalog_state import Side
@@ -32,10 +31,8 @@ from forklake.fork.version_vectors import Events, Relation, Span, UnseenEvents, 
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
-from forklake.model.options import Options
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
-from forklake.store.cache import StateCache
 from forklake.store.files import totals_of
 from forklake.store.read_catalogs import catalog_named
 
@@ -119,22 +116,11 @@ class Prepared:
 class Merging:
     """Merges one catalog into another, with what a lake has at hand for that."""
 
-    def __init__(
-        self,
-        database: Database,
-        states: StateCache,
-        figures: KnownFigures,
-        engine: Engine,
-        options: Options,
-        discard: Callable[[Iterable[str]], None],
-    ) -> None:
-        """Do nothing yet. `discard` removes files that were written and are not needed after all."""
-        self._database = database
-        self._states = states
-        self._figures = figures
-        self._engine = engine
-        self._options = options
-        self._discard = discard
+    def __init__(self, context: LakeContext) -> None:
+        """Do nothing yet."""
+        self._context = context
+        self._database = context.database
+        self._engine = context.engine
 
     def merge(self, source: str, into: str, author: Author, options: MergeOptions) -> MergeResult:
         """Merge, or say what would happen; raise `MergeConflict` if it cannot be done."""
@@ -188,8 +174,8 @@ class Merging:
             raise InvalidArgument(
                 f'"{source}" and "{into}" have no ancestor in common: only forks and their parents are merged'
             )
-        ours = Side(self._states.get(ours_head), ours_head)
-        theirs = Side(self._states.get(theirs_head), theirs_head)
+        ours = Side(self._context.states.get(ours_head), ours_head)
+        theirs = Side(self._context.states.get(theirs_head), theirs_head)
         done, chosen = events(self._database, known.ours), None
         if options.tables is not None:
             tables = [_table_named(name, ours, theirs) for name in options.tables]
@@ -234,22 +220,17 @@ class Merging:
 
     def _publish(self, found: Prepared, author: Author) -> SnapshotId | None:
         """Write a merge; None if somebody committed to the target meanwhile, in its way."""
-        draft, kept = found.builder.draft, False
+        draft, committer = found.builder.draft, Committer(self._context)
         try:
-            plan = found.builder.settled(self._engine.storage, self._options)
-            published = publish(self._database, plan, draft.head, author, figures=self._figures)
-            kept = True
-            return published.head.snapshot_id
+            plan = found.builder.settled(self._context.storage, self._context.options)
+            return committer.commit_plan(draft, plan, author).head.snapshot_id
         except CommitConflict:
             # What stands in the way shows the next time.
+            committer.discard(draft)
             return None
-        except StoreError:
-            # The commit may have gone through.
-            kept = True
+        except BaseException:
+            committer.discard(draft)
             raise
-        finally:
-            if not kept:
-                self._discard(draft.written)
 
 
 class _Undone:

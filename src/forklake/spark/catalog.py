@@ -12,10 +12,12 @@ from pyspark.sql.types import StructType
 from forklake.api.assignments import Assignments
 from forklake.api.catalog import Catalog
 from forklake.api.handle import Handle
+from forklake.api.maintenance import table_first
 from forklake.api.rows import check_assignments
+from forklake.api.scoped import Name, scope_of
 from forklake.api.table import Table
 from forklake.api.upsert import Matched, NotMatched, RowsMerged
-from forklake.api.verbs import CatalogVerbs, Name, table_first
+from forklake.api.verbs import CatalogVerbs
 from forklake.compact.compaction import (
     CompactResult,
     Planner,
@@ -80,7 +82,7 @@ class SparkCatalog(Handle):
         filters what the others hold. The frame stays as it is: it shows the table as of this call.
         """
         scan = self.catalog.table(table).scan(where, columns, at=at, row_ids=row_ids)
-        return read_plan(prepare(self.spark), self.catalog.workbench, scan.plan(), scan.selection)
+        return read_plan(prepare(self.spark), scope_of(self.catalog).context, scan.plan(), scan.selection)
 
     # ---- Writing ---
 
@@ -120,7 +122,7 @@ class SparkCatalog(Handle):
         self, name: Name, frame: DataFrame, if_not_exists: bool, info: CommitInfo, **options: Any
     ) -> Table:
         target = QualifiedName.parse(name)
-        if if_not_exists and self.catalog.read().find_table(target) is not None:
+        if if_not_exists and scope_of(self.catalog).read().find_table(target) is not None:
             return self.catalog.table(name)
         if isinstance(self.catalog, Catalog):
             with self.catalog.transaction(**info) as tx:
@@ -219,7 +221,7 @@ class SparkCatalog(Handle):
     ) -> DataFrame:
         """What happened to rows after snapshot `start` and up to `end`, or until now; in no order."""
         feed = self.catalog.table(table).changes(start, end, where=where)
-        return read_changes(prepare(self.spark), self.catalog.workbench, feed)
+        return read_changes(prepare(self.spark), scope_of(self.catalog).context, feed)
 
     # ---- Maintenance ---
 
@@ -257,8 +259,8 @@ class SparkCatalog(Handle):
         dry_run: bool,
         progress: Progress | None,
     ) -> CompactResult:
-        scope = self.catalog.with_commit_info(**info)
-        runner = runner_on(self.spark, self.catalog.workbench.storage)
+        scope = scope_of(self.catalog).with_commit_info(**info)
+        runner = runner_on(self.spark, scope_of(self.catalog).context.storage)
         if table is None:
             return compact_all(scope, planner, dry_run=dry_run, progress=progress, runner=runner)
         number = self.catalog.table(table).id
@@ -273,7 +275,7 @@ class SparkCatalog(Handle):
         *,
         before: Callable[[], object] | None = None,
     ) -> RowsMerged:
-        scope = self.catalog.with_commit_info(**info)
+        scope = scope_of(self.catalog).with_commit_info(**info)
         prepare(self.spark)
         return publish(scope, table, work, operation=operation, ttl=self.ttl, before=before)
 

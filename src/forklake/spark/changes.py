@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from forklake.api.change_feed import ChangeFeed
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.table.columns import Columns
@@ -25,18 +25,18 @@ from forklake.spark.types import lists_of
 _KIND, _SNAPSHOT = "kind", "snapshot"
 
 
-def read_changes(spark: SparkSession, workbench: Workbench, feed: ChangeFeed) -> DataFrame:
+def read_changes(spark: SparkSession, context: LakeContext, feed: ChangeFeed) -> DataFrame:
     """The changes of a feed, in no order."""
     columns, predicate = feed.columns, feed.predicate
     names = {column.id: f"c{column.id}" for column in columns}
     nanos = {column.id: f"n{column.id}" for column in columns if column.type == "timestamp_ns"}
     filtered = None if predicate is None else condition(predicate, columns, names, nanos)
     plan = feed.plan()
-    came = _whole(spark, workbench, plan.inserted, columns).selectExpr(f"'insert' AS {_KIND}", "*")
-    went = _whole(spark, workbench, plan.dropped, columns)
+    came = _whole(spark, context, plan.inserted, columns).selectExpr(f"'insert' AS {_KIND}", "*")
+    went = _whole(spark, context, plan.dropped, columns)
     if plan.deleted:
         went = went.unionByName(
-            _rows(spark, workbench, plan_places(feed.source, plan.deleted), plan.deleted, columns)
+            _rows(spark, context, plan_places(feed.source, plan.deleted), plan.deleted, columns)
         )
     every = came.unionByName(went.selectExpr(f"'delete' AS {_KIND}", "*"))
     # A row that went and came back in one commit, with the same id, was updated.
@@ -55,10 +55,10 @@ def read_changes(spark: SparkSession, workbench: Workbench, feed: ChangeFeed) ->
     )
 
 
-def _whole(spark: SparkSession, workbench: Workbench, plan: ScanPlan, columns: Columns) -> DataFrame:
+def _whole(spark: SparkSession, context: LakeContext, plan: ScanPlan, columns: Columns) -> DataFrame:
     """All rows of files, which came or went when their files began to be told of."""
     begins = {place.file.id: place.file.begin for place in (*plan.files, *plan.rows)}
-    rows = read_places(spark, workbench, plan, columns, row_id=True)
+    rows = read_places(spark, context, plan, columns, row_id=True)
     return rows.join(F.broadcast(_known(spark, begins)), DATA_FILE).drop(DATA_FILE, INDEX, PATH)
 
 
@@ -73,7 +73,7 @@ def _known(spark: SparkSession, begins: Mapping[DataFileId, SnapshotId]) -> Data
 
 
 def _rows(
-    spark: SparkSession, workbench: Workbench, plan: ScanPlan, gone: Iterable[Gone], columns: Columns
+    spark: SparkSession, context: LakeContext, plan: ScanPlan, gone: Iterable[Gone], columns: Columns
 ) -> DataFrame:
     """Single rows that went."""
     events = list(gone)
@@ -87,7 +87,7 @@ def _rows(
     schema = f"{DATA_FILE} BIGINT, {_SNAPSHOT} BIGINT, positions ARRAY<BIGINT>"
     lost = spark.createDataFrame(table, schema)
     lost = lost.selectExpr(DATA_FILE, _SNAPSHOT, f"explode(positions) AS {INDEX}")
-    rows = read_places(spark, workbench, plan, columns, row_id=True)
+    rows = read_places(spark, context, plan, columns, row_id=True)
     return rows.join(lost, [DATA_FILE, INDEX]).drop(DATA_FILE, INDEX, PATH)
 
 

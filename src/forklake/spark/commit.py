@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from forklake.api.catalog import Catalog
+from forklake.api.scoped import Name
 from forklake.api.upsert import RowsMerged
-from forklake.api.verbs import CatalogVerbs, Name
 from forklake.commit.draft import Draft
 from forklake.commit.manifests import assemble, stage
-from forklake.context.lake_context import Workbench
+from forklake.context.catalog_scope import CatalogScope
+from forklake.context.lake_context import LakeContext
+from forklake.context.scope import Scope
 from forklake.data.storage.storage import Storage
-from forklake.distributed.coordinator import target_of
+from forklake.distributed.coordinator import Coordinator, target_of
 from forklake.errors import CommitConflict, ForklakeError, StorageError
 from forklake.model.distributed import DistributedSnapshot, TableTarget
 from forklake.model.entities import Table
@@ -50,7 +51,7 @@ class Writing:
     ds: DistributedSnapshot
     draft: Draft
     table: Table
-    workbench: Workbench
+    context: LakeContext
     inside: bool
     """Whether it is a part of a transaction, which sees files that nobody else does."""
 
@@ -67,14 +68,14 @@ class Writing:
     @property
     def options(self) -> Mapping[str, str]:
         """How workers get into the storage."""
-        return self.workbench.storage.s3.options.given()
+        return self.context.storage.s3.options.given()
 
 
 Work = Callable[[Writing], Iterable[Done]]
 
 
 def publish(
-    catalog: CatalogVerbs,
+    scope: Scope,
     table: Name,
     work: Work,
     *,
@@ -86,33 +87,33 @@ def publish(
 
     In a transaction, `before` is done to the table before anything new is staged.
     """
-    if isinstance(catalog, Catalog):
-        return _reserved(catalog, table, work, operation, ttl)
-    return _staged(catalog, table, work, before)
+    if isinstance(scope, CatalogScope):
+        return _reserved(scope, table, work, operation, ttl)
+    return _staged(scope, table, work, before)
 
 
-def _reserved(catalog: Catalog, name: Name, work: Work, operation: str, ttl: timedelta) -> RowsMerged:
+def _reserved(scope: CatalogScope, name: Name, work: Work, operation: str, ttl: timedelta) -> RowsMerged:
+    coordinator = Coordinator(scope)
     for attempt in range(1, ATTEMPTS + 1):
-        ds = catalog.begin_distributed([QualifiedName.parse(name)], ttl=ttl)
+        ds = coordinator.begin([QualifiedName.parse(name)], ttl, None)
         try:
-            draft = catalog.at(ds.parent_snapshot_id).read()
+            draft = scope.at(ds.parent_snapshot_id).read()
             table = draft.table(ds.tables[0].id)
-            done = list(work(Writing(ds, draft, table, catalog.workbench, inside=False)))
-            catalog.commit_distributed(
-                ds, [one.manifest for one in done], summary={"engine": "spark", "operation": operation}
-            )
+            done = list(work(Writing(ds, draft, table, scope.context, inside=False)))
+            summary = {"engine": "spark", "operation": operation}
+            coordinator.commit(ds, [one.manifest for one in done], None, summary, scope.author())
             return _total(done)
         except BaseException as error:
             # One that was committed after all stays, and what cannot be removed now goes in its time.
             with suppress(ForklakeError):
-                catalog.cancel_distributed(ds)
+                coordinator.cancel(ds)
             if not isinstance(error, CommitConflict) or attempt == ATTEMPTS:
                 raise
     raise AssertionError
 
 
-def _staged(scope: CatalogVerbs, name: Name, work: Work, before: Callable[[], object] | None) -> RowsMerged:
-    draft, workbench = scope.read(), scope.workbench
+def _staged(scope: Scope, name: Name, work: Work, before: Callable[[], object] | None) -> RowsMerged:
+    draft, context = scope.read(), scope.context
     table = draft.table_named(QualifiedName.parse(name))
     head = draft.head
     ds = DistributedSnapshot(
@@ -123,19 +124,19 @@ def _staged(scope: CatalogVerbs, name: Name, work: Work, before: Callable[[], ob
         head.snapshot_id,
         head.snapshot_id,
         _NEVER,
-        workbench.storage.data_path,
+        context.storage.data_path,
         head.data_path,
-        (target_of(draft, table, workbench),),
+        (target_of(draft, table, context),),
     )
     try:
-        done = list(work(Writing(ds, draft, table, workbench, inside=True)))
+        done = list(work(Writing(ds, draft, table, context, inside=True)))
         assembled = assemble(ds, [Manifest.from_json(one.manifest) for one in done])
         if before is not None:
             before()
     except BaseException:
-        discard(workbench.storage, ds.folder(ds.tables[0]))
+        discard(context.storage, ds.folder(ds.tables[0]))
         raise
-    scope.apply(lambda draft: stage(draft, workbench.storage, ds, assembled), written=list(assembled.files))
+    scope.apply(lambda draft: stage(draft, context.storage, ds, assembled), written=list(assembled.files))
     return _total(done)
 
 

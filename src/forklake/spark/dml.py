@@ -79,7 +79,7 @@ def clear(writing: Writing) -> Done:
 def _all(
     spark: SparkSession, writing: Writing, where: str | None, values: Mapping[str, str] | None
 ) -> list[Done]:
-    predicate = condition_of(writing.workbench.engine, where, writing.table.columns)
+    predicate = condition_of(writing.context.engine, where, writing.table.columns)
     plan = plan_scan(writing.draft.source(writing.table), predicate)
     hands = Hands.of(writing)
     pieces = [_Piece(hands, number, part, values) for number, part in enumerate(parts_of(plan))]

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from forklake.context.lake_context import Workbench
+from forklake.context.lake_context import LakeContext
 from forklake.data.parquet.hive import hive_values, value_of
 from forklake.data.parquet.schema import ROW_ID_NAME, file_type
 from forklake.data.storage.storage import Storage
@@ -83,13 +83,13 @@ def _r(column: Column) -> str:
     return f"r{column.id}"
 
 
-def read_plan(spark: SparkSession, workbench: Workbench, plan: ScanPlan, selection: Selection) -> DataFrame:
+def read_plan(spark: SparkSession, context: LakeContext, plan: ScanPlan, selection: Selection) -> DataFrame:
     """The rows of a plan as a frame. Nothing is read before Spark is asked for it."""
-    workbench.engine.verify(plan)
+    context.engine.verify(plan)
     wanted = _wanted(plan, selection)
     # Said first, so that a condition that Spark cannot take is refused before anything is opened.
     filtered = None if plan.predicate is None else _condition(plan, wanted)
-    frame = _united(_parts(spark, workbench.storage, plan, wanted))
+    frame = _united(_parts(spark, context.storage, plan, wanted))
     if filtered is not None:
         frame = frame.where(filtered)
     shown_names = [f"{_place(selection.path(column))} AS {name(column.name)}" for column in selection.columns]
@@ -97,24 +97,24 @@ def read_plan(spark: SparkSession, workbench: Workbench, plan: ScanPlan, selecti
 
 
 def read_places(
-    spark: SparkSession, workbench: Workbench, plan: ScanPlan, columns: Columns, *, row_id: bool = False
+    spark: SparkSession, context: LakeContext, plan: ScanPlan, columns: Columns, *, row_id: bool = False
 ) -> DataFrame:
     """The rows of a plan and where each of them is, whatever its condition says.
 
     A column is named `c` and its id here; if it has nanoseconds, all of them are in a column `n` and its id.
     Without ids of rows, the file of some is only known by its path: `located` finds it.
     """
-    workbench.engine.verify(plan)
+    context.engine.verify(plan)
     nanos = {column.id: f"n{column.id}" for column in columns if column.type == "timestamp_ns"}
     wanted = _Wanted(columns, nanos, row_id, place=True)
-    return _united(_parts(spark, workbench.storage, plan, wanted))
+    return _united(_parts(spark, context.storage, plan, wanted))
 
 
-def located(spark: SparkSession, workbench: Workbench, plan: ScanPlan, places: DataFrame) -> DataFrame:
+def located(spark: SparkSession, context: LakeContext, plan: ScanPlan, places: DataFrame) -> DataFrame:
     """The same places, each with the id of its file: cheaper for the few rows that are left of many."""
     if not plan.files:
         return places.drop(PATH)
-    storage = workbench.storage
+    storage = context.storage
     known = _known_by_path(
         spark,
         pa.table(

@@ -31,7 +31,7 @@ class Hands:
     @classmethod
     def of(cls, writing: Writing) -> Hands:
         """Those of all who work on a change."""
-        return cls(writing.ds, writing.inside, writing.workbench.storage.s3.options)
+        return cls(writing.ds, writing.inside, writing.context.storage.s3.options)
 
     @property
     def engine(self) -> Engine:

@@ -233,14 +233,14 @@ def merge_frame(
             cast,
         )
         values = [f"s{at}" for at in range(len(frame.columns))]
-        target = read_places(spark, writing.workbench, plan, keys.columns)
+        target = read_places(spark, writing.context, plan, keys.columns)
         same = F.expr(" AND ".join(f"k{at} = {keys.place(at)}" for at in range(len(keys.columns))))
         if known.size > _MOST_BROADCAST:
             how = "left" if inserted is not None else "inner"
             met = source.join(target, same, how if matters else "left_anti")
-            met = located(spark, writing.workbench, plan, met) if matters else _placeless(met)
+            met = located(spark, writing.context, plan, met) if matters else _placeless(met)
             return through(_sent(met, keys, values, changed is None), merging.done)
-        found = located(spark, writing.workbench, plan, target.join(F.broadcast(source), same))
+        found = located(spark, writing.context, plan, target.join(F.broadcast(source), same))
         found = found.select(*values, *keys.own, DATA_FILE, INDEX).persist()
         try:
             parts = [found] if matters else []

@@ -62,7 +62,7 @@ def write_frame(frame: DataFrame, writing: Writing, *, cast: bool = False) -> li
     if (
         keys is not None
         and all(_is_native(column, given.get(column.name)) for column in columns)
-        and (writing.workbench.storage.is_local or has_hadoop_aws(frame.sparkSession))
+        and (writing.context.storage.is_local or has_hadoop_aws(frame.sparkSession))
     ):
         return _natively(frame, writing, given, keys)
     return _in_workers(frame, writing, cast)
@@ -93,7 +93,7 @@ def _is_written(column: Column) -> bool:
 def _natively(
     frame: DataFrame, writing: Writing, given: Mapping[str, T.StructField], keys: Sequence[Key]
 ) -> list[Done]:
-    target, storage = writing.target, writing.workbench.storage
+    target, storage = writing.target, writing.context.storage
     # Rows are shuffled as they came: every projection before that would copy them once more.
     rows = gathered(frame, keys, {column: field.name for column, field in given.items()})
     fitted = rows.select(

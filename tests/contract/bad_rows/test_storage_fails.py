@@ -144,11 +144,11 @@ def bucket_table(lake_url: str, s3_url: str) -> Iterator[forklake.Table]:
 
 def test_a_bucket_that_refuses_to_be_written_leaves_the_table_as_it_was(bucket_table, s3_server) -> None:
     table = bucket_table
-    storage = table._scope.workbench.storage
+    storage = table._scope.context.storage
 
     def state() -> Any:
         rows = table.scan(row_ids=True).to_arrow().sort_by("row_id")
-        return table._scope.snapshot, rows, {file.path for file in storage.files()}
+        return table._scope.head().snapshot_id, rows, {file.path for file in storage.files()}
 
     before = state()
     with s3_server.refusing(lambda request: request.method in ("PUT", "POST")):

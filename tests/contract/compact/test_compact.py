@@ -151,9 +151,9 @@ def test_files_are_merged_within_partitions_and_in_order(catalog: forklake.Catal
     ]
     assert content(table) == rows
     for file in table.files():
-        ids = pq.read_table(
-            f"{table._scope.workbench.storage.data_path}{file.path}", partitioning=None
-        ).column("id")
+        ids = pq.read_table(f"{table._scope.context.storage.data_path}{file.path}", partitioning=None).column(
+            "id"
+        )
         assert ids.to_pylist() == sorted(ids.to_pylist(), reverse=True)
 
 

@@ -38,5 +38,5 @@ def test_workers_bring_their_own_credentials(lake_url: str, s3_url: str, sql_on)
         )
         # Two manifests; the attempt that lost went with the commit, and what was cancelled before.
         assert [swept.files for swept in lake.expire_reservations()] == [2, 0, 0]
-        left = {file.path for file in lake._workbench.storage.files()} - {*value.paths, *deletes.paths}
+        left = {file.path for file in lake._context.storage.files()} - {*value.paths, *deletes.paths}
         assert left in (set(kept.paths), set(lost.paths))

@@ -12,6 +12,7 @@ import pytest
 
 import forklake
 from forklake import distributed
+from forklake.api.scoped import scope_of
 from forklake.distributed import DistributedSnapshot, Manifest, write_part
 from tests.contract.rows.shown import MANY, content, feed, ids, many, numbered
 
@@ -27,7 +28,7 @@ def test_the_descriptor_is_plain_json_both_ways_and_holds_no_secret(catalog: for
     assert again == ds
     assert json.loads(ds.to_json())["properties"] == {"run": 7}
     assert again.table("odd").options.parquet_compression == "snappy"
-    assert again.table("odd").columns == catalog.read().table(ds.tables[0].id).columns
+    assert again.table("odd").columns == scope_of(catalog).read().table(ds.tables[0].id).columns
     assert (again.catalog, again.parent_snapshot_id) == ("main_catalog", catalog.snapshot)
     assert "lake.db" not in ds.to_json()
 

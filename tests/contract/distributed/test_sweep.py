@@ -87,7 +87,7 @@ def test_what_cannot_be_removed_is_tried_again(
     def refuse(*_: object) -> None:
         raise forklake.StorageError("no permission")
 
-    monkeypatch.setattr(type(lake._workbench.storage), "delete", refuse)
+    monkeypatch.setattr(type(lake._context.storage), "delete", refuse)
     assert lake.expire_reservations() == []
     with pytest.raises(forklake.ReservationExpired):
         catalog.commit_distributed(ds)

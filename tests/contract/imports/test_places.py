@@ -194,9 +194,9 @@ def bucket_lake(lake_url: str, s3_url: str):
 
 def test_files_in_buckets_are_imported_one_by_one_and_by_folder(bucket_lake, s3_server, rows) -> None:
     catalog = bucket_lake.create_catalog("c")
-    filesystem = bucket_lake._workbench.storage.s3.filesystem
+    filesystem = bucket_lake._context.storage.s3.filesystem
     bucket = s3_server.new_bucket()
-    data_path = bucket_lake._workbench.storage.data_path
+    data_path = bucket_lake._context.storage.data_path
     keys = ["one.parquet", "in/a*b [c]%20 ü.parquet", "in/v=5/x.parquet", "in/_temporary/y.parquet"]
     places = [f"{bucket}/{key}" for key in keys] + [data_path.removeprefix("s3://") + "landing/z.parquet"]
     for at, place in enumerate(places):
@@ -227,7 +227,7 @@ def test_a_question_mark_in_a_bucket_is_refused(bucket_lake, s3_server) -> None:
     """DuckDB takes it for the start of options."""
     table = bucket_lake.create_catalog("c").create_table("t", "n BIGINT")
     bucket = s3_server.new_bucket()
-    filesystem = bucket_lake._workbench.storage.s3.filesystem
+    filesystem = bucket_lake._context.storage.s3.filesystem
     with filesystem.open_output_stream(f"{bucket}/a?b.parquet") as stream:
         pq.write_table(numbers(1), stream)
     with pytest.raises(InvalidData, match="without"):

@@ -102,7 +102,7 @@ def test_a_table_lives_through_everything(anywhere: forklake.Catalog, lake_url: 
 def test_what_is_refused_leaves_no_file_behind(anywhere: forklake.Catalog) -> None:
     table = anywhere.create_table("t", "id BIGINT NOT NULL, v VARCHAR")
     table.append(many())
-    storage = anywhere.workbench.storage
+    storage = anywhere.context.storage
 
     def stored() -> set[str]:
         return {file.path for file in storage.files("")}

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from forklake.api.scoped import scope_of
 from forklake.data.storage.storage import Storage
 from forklake.scan.scan_plan import ScanPlan
 from forklake.spark.plan_splits import parts_of
@@ -42,7 +43,7 @@ class BatchReader(DataSourceReader):
         with opened(self._options, self._shape.catalog) as catalog:
             table = catalog.at(self._shape.at).table(self._options.table)
             plan = table.scan(self._options.where).plan()
-            return [Rows(piece) for piece in pieces(catalog.workbench.storage, plan, self._shape)]
+            return [Rows(piece) for piece in pieces(scope_of(catalog).context.storage, plan, self._shape)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one group, in a task."""

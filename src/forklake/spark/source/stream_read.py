@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import (
 from forklake.api.catalog import Catalog
 from forklake.api.change_feed import check_names
 from forklake.api.lake import Lake
+from forklake.api.scoped import scope_of
 from forklake.engine.condition import condition_of
 from forklake.errors import InvalidArgument
 from forklake.model.ids import SnapshotId
@@ -91,7 +92,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._told(Offset(begin="table"))
         if start == "latest":
             return self._told(Offset(begin="latest"))
-        self._catalog().at(start).read()
+        scope_of(self._catalog()).at(start).read()
         return self._told(Offset(start))
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -207,9 +208,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _between(self, catalog: Catalog, first: Offset, last: Offset) -> list[Piece | Span]:
         # Refused if that snapshot is not there any more: what it said of later ones may be gone as well.
-        catalog.at(first.snapshot).read()
+        scope_of(catalog).at(first.snapshot).read()
         source = self._source(catalog, last.snapshot)
-        storage = catalog.workbench.storage
+        storage = scope_of(catalog).context.storage
         after = SnapshotId(first.after)
         plan = plan_changes(source, after, SnapshotId(last.snapshot), storage)
         if self._options.changes == "fail":
@@ -219,12 +220,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._pieces(catalog, source, plan)
 
     def _pieces(self, catalog: Catalog, source: Source, plan: ChangePlan) -> list[Piece | Span]:
-        workbench = catalog.workbench
-        predicate = condition_of(workbench.engine, self._options.where, source.table.columns)
-        return list(spans(workbench.storage, source, plan, predicate, self._shape))
+        context = scope_of(catalog).context
+        predicate = condition_of(context.engine, self._options.where, source.table.columns)
+        return list(spans(context.storage, source, plan, predicate, self._shape))
 
     def _source(self, catalog: Catalog, at: int) -> Source:
-        draft = catalog.at(at).read()
+        draft = scope_of(catalog).at(at).read()
         source = draft.source(draft.table(self._shape.table))
         check_names(source)
         check_same(self._shape.columns, source.table.columns)

@@ -1,0 +1,236 @@
+"""What a catalog holds: schemas, tables, views, comments and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, Unpack
+
+from forklake.api.macros import MacroVerbs, check_listed
+from forklake.api.rows import FirstRows
+from forklake.api.scoped import Name
+from forklake.api.table import Table
+from forklake.commit.draft import Draft, Tagged
+from forklake.commit.write_target import check_tag, without_options
+from forklake.data.input.batches import Rows
+from forklake.data.input.inferred_columns import derived
+from forklake.engine.check_sql import check_query
+from forklake.errors import InvalidArgument, InvalidName
+from forklake.model.entities import Schema, TableInfo, ViewInfo
+from forklake.model.ids import TableId
+from forklake.model.names import QualifiedName, check_name, check_text
+from forklake.model.snapshots import CommitInfo
+from forklake.model.sql.ddl import ColumnSource, columns_of
+from forklake.model.table.columns import build
+from forklake.model.table.partition_and_sort import partition_fields, sort_keys
+
+ObjectKind = Literal["schema", "table", "view", "macro"]
+
+
+class DefinitionVerbs(MacroVerbs):
+    """Verbs on definitions."""
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a table or a view of this name: `"sales.orders" in catalog`."""
+        if not isinstance(name, str | tuple | QualifiedName):
+            return False
+        try:
+            target = QualifiedName.parse(name)
+        except InvalidName:
+            return False
+        draft = self._scope.read()
+        return draft.find_table(target) is not None or draft.find_view(target) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """The full names of the tables and views, in order."""
+        draft = self._scope.read()
+        names = [QualifiedName(table.schema, table.name) for table in draft.tables()]
+        return iter([str(name) for name in sorted([*names, *map(draft.name_of, draft.views())])])
+
+    # ---- Schemas ---
+
+    def schemas(self) -> list[Schema]:
+        """Every schema."""
+        return self._scope.read().schemas()
+
+    def create_schema(self, name: str, *, if_not_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
+        """Create a schema."""
+
+        def change(draft: Draft) -> None:
+            if not (if_not_exists and any(schema.name == name for schema in draft.schemas())):
+                draft.create_schema(name)
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    def rename_schema(self, name: str, new_name: str, **info: Unpack[CommitInfo]) -> None:
+        """Give a schema another name."""
+        self._scope.with_commit_info(**info).apply(
+            lambda draft: draft.rename_schema(draft.schema_named(name), new_name)
+        )
+
+    def drop_schema(
+        self, name: str, *, cascade: bool = False, if_exists: bool = False, **info: Unpack[CommitInfo]
+    ) -> None:
+        """Drop a schema that is empty, or with `cascade` everything in it."""
+
+        def change(draft: Draft) -> None:
+            if not (if_exists and all(schema.name != name for schema in draft.schemas())):
+                draft.drop_schema(draft.schema_named(name), cascade=cascade)
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    # ---- Tables ---
+
+    def tables(self, *, schema: str | None = None) -> list[TableInfo]:
+        """Every table, or those of one schema."""
+        draft = self._scope.read()
+        if schema is None:
+            return draft.tables()
+        name = draft.schema_named(schema).name
+        return [table for table in draft.tables() if table.schema == name]
+
+    def table(self, name: Name) -> Table:
+        """The handle on a table."""
+        return Table(self._scope, self._scope.read().table_named(QualifiedName.parse(name)).id)
+
+    def create_table(
+        self,
+        name: Name,
+        columns: ColumnSource | Rows,
+        *,
+        partition_by: Sequence[str] = (),
+        sorted_by: Sequence[str] = (),
+        if_not_exists: bool = False,
+        comment: str | None = None,
+        append: bool = False,
+        **info: Unpack[CommitInfo],
+    ) -> Table:
+        """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`.
+
+        Rows, as `Table.append` takes them, will do as well: the table gets their columns, and with `append`
+        the rows themselves, in the same commit.
+        """
+        target = QualifiedName.parse(name)
+        source, data = derived(columns, rows=append)
+        specs = columns_of(source)
+        built = build(specs)
+        first = FirstRows(self._scope.context, data) if append else None
+        fields = partition_fields(check_listed(partition_by, "partition fields"), built)
+        keys = sort_keys(check_listed(sorted_by, "sort keys"), built)
+        if comment is not None:
+            check_text(comment, "comment")
+
+        def change(draft: Draft) -> TableId:
+            existing = draft.find_table(target) if if_not_exists else None
+            if existing is not None:
+                return existing.id
+            table = draft.create_table(target, built)
+            draft.set_partitioning(table, fields)
+            draft.set_sort_order(table, keys)
+            if comment is not None:
+                draft.set_tag(table, None, "comment", comment)
+            for column, spec in zip(built, specs, strict=True):
+                if spec.comment is not None:
+                    draft.set_tag(table, column.id, "comment", spec.comment)
+            if first is not None:
+                first.stage(draft, table)
+            return table.id
+
+        told = self._scope.with_commit_info(**info)
+        if first is None:
+            created, ids = told.apply(change)
+        else:
+            created, ids = told.apply(change, written=first.written, present=not first.lasts)
+        return Table(self._scope, TableId(ids(created)))
+
+    def drop_table(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
+        """Drop a table. Older snapshots still show it."""
+        target = QualifiedName.parse(name)
+
+        def change(draft: Draft) -> None:
+            if not (if_exists and draft.find_table(target) is None):
+                draft.drop_table(draft.table_named(target))
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    # ---- Views ---
+
+    def views(self) -> list[ViewInfo]:
+        """Every view."""
+        draft = self._scope.read()
+        names = {schema.id: schema.name for schema in draft.schemas()}
+        found = [ViewInfo(names[v.schema_id], v.name, v.id, v.sql, v.column_aliases) for v in draft.views()]
+        return sorted(found, key=lambda view: (view.schema, view.name))
+
+    def create_view(
+        self,
+        name: Name,
+        sql: str,
+        *,
+        columns: Sequence[str] = (),
+        or_replace: bool = False,
+        **info: Unpack[CommitInfo],
+    ) -> None:
+        """Store a query of DuckDB's SQL under a name; `columns` renames what it returns.
+
+        It must be one query that can be parsed. What it reads is not looked at: that may come later.
+        """
+        target = QualifiedName.parse(name, "view")
+        aliases = tuple(check_name(column, "column") for column in check_listed(columns, "columns of a view"))
+        check_query(check_text(sql, "view's SQL"), f'the SQL of view "{target}"')
+        self._scope.with_commit_info(**info).apply(
+            lambda draft: draft.create_view(target, sql, aliases=aliases, or_replace=or_replace)
+        )
+
+    def rename_view(self, name: Name, new_name: Name, **info: Unpack[CommitInfo]) -> None:
+        """Give a view another name. A bare name keeps its schema."""
+
+        def change(draft: Draft) -> None:
+            view = draft.view_named(QualifiedName.parse(name, "view"))
+            draft.rename_view(view, QualifiedName.parse(new_name, "view", schema=draft.name_of(view).schema))
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    def drop_view(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
+        """Drop a view."""
+        target = QualifiedName.parse(name, "view")
+
+        def change(draft: Draft) -> None:
+            if not (if_exists and draft.find_view(target) is None):
+                draft.drop_view(draft.view_named(target))
+
+        self._scope.with_commit_info(**info).apply(change)
+
+    # ---- Comments and tags ---
+
+    def tags(self, kind: ObjectKind, name: Name) -> dict[str, str]:
+        """The tags of a schema, table, view or macro; its comment is the tag `comment`."""
+        draft = self._scope.read()
+        return without_options(draft.tags(_object(draft, kind, name).id))
+
+    def set_tag(
+        self, kind: ObjectKind, name: Name, key: str, value: str | None, **info: Unpack[CommitInfo]
+    ) -> None:
+        """Tag a schema, table, view or macro; None removes the tag."""
+        check_name(key, "tag")
+        check_tag(key)
+        self._scope.with_commit_info(**info).apply(
+            lambda draft: draft.set_tag(_object(draft, kind, name), None, key, value)
+        )
+
+    def comment(self, kind: ObjectKind, name: Name, text: str | None, **info: Unpack[CommitInfo]) -> None:
+        """Comment a schema, table, view or macro; None removes the comment."""
+        self.set_tag(kind, name, "comment", text, **info)
+
+
+def _object(draft: Draft, kind: ObjectKind, name: Name) -> Tagged:
+    match kind:
+        case "schema":
+            return draft.schema_named(check_name(name, "schema"))
+        case "table":
+            return draft.table_named(QualifiedName.parse(name))
+        case "view":
+            return draft.view_named(QualifiedName.parse(name, "view"))
+        case "macro":
+            return draft.macro_named(QualifiedName.parse(name, "macro"))
+        case _:
+            raise InvalidArgument(f"a {kind} has no tags: schemas, tables, views and macros do")

@@ -1,0 +1,101 @@
+"""Work inside a transaction: changes of one draft, which becomes one snapshot or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, Unpack
+
+from forklake.commit.draft import Draft
+from forklake.commit.once import Once
+from forklake.commit.publish import Published
+from forklake.context.catalog_scope import CatalogScope
+from forklake.context.lake_context import LakeContext
+from forklake.context.scope import Ids
+from forklake.errors import CommittedBefore, InvalidArgument, StoreError, TransactionClosed
+from forklake.model.snapshots import Author, CommitInfo, author_of
+from forklake.store.read_catalogs import Moment
+
+T = TypeVar("T")
+
+
+class TransactionScope:
+    """A draft of a catalog that handles read and change until it ends."""
+
+    def __init__(self, catalog: CatalogScope, author: Author, once: str | None) -> None:
+        """Begin on the present catalog. `once` names the work: it takes effect at most once."""
+        self._catalog = catalog
+        self._draft = catalog.draft()
+        self._author = author
+        self._once = once
+        self.end: str | None = None
+        """What became of the transaction."""
+        self.base = self._draft.head.snapshot_id
+        """The snapshot that it reads."""
+
+    @property
+    def name(self) -> str:
+        """The name of the catalog."""
+        return self._catalog.name
+
+    @property
+    def context(self) -> LakeContext:
+        """The lake."""
+        return self._catalog.context
+
+    def read(self) -> Draft:
+        """The catalog with the changes of this transaction."""
+        if self.end is not None:
+            raise TransactionClosed(f"this transaction was {self.end}: begin a new one")
+        return self._draft
+
+    def at(self, moment: Moment) -> CatalogScope:
+        """The catalog as it was at a snapshot or a time, without the changes of this transaction."""
+        return self._catalog.at(moment)
+
+    def with_commit_info(self, **info: Unpack[CommitInfo]) -> TransactionScope:
+        """Refuse what is said of a part: the transaction is one commit, and has said it."""
+        author_of(**info)
+        if any(value is not None for value in info.values()):
+            raise InvalidArgument(
+                f"{' and '.join(info)} of a transaction are said where it begins: "
+                f"catalog.transaction({', '.join(f'{name}=…' for name in info)})"
+            )
+        return self
+
+    def apply(
+        self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False
+    ) -> tuple[T, Ids]:
+        """Change the draft; it counts when the transaction commits."""
+        draft = self.read()
+        try:
+            return change(draft), int
+        except StoreError:
+            # The database failed half-way through a change: what is staged now may not be what was meant.
+            self.end = "ended by a failure of the database"
+            self.context.discard(draft.written)
+            raise
+        finally:
+            draft.written.extend(written or ())
+
+    def commit(self) -> Published | None:
+        """Commit everything as one snapshot; None if nothing was changed, or the work was done before."""
+        draft, committer = self.read(), self._catalog.committer
+        claim = None if self._once is None else Once(self._catalog.id, self._once, self._author)
+        # Whatever happens next, this draft is not committed a second time.
+        self.end = "refused"
+        published = None
+        try:
+            published = committer.commit(draft, self._author, claim=claim)
+        except CommittedBefore:
+            committer.discard(draft)
+        except BaseException:
+            committer.discard(draft)
+            raise
+        self.end = "committed"
+        return published
+
+    def rollback(self) -> None:
+        """Forget every change."""
+        draft = self.read()
+        self.end = "rolled back"
+        self.context.discard(draft.written)
