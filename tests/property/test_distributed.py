@@ -67,7 +67,10 @@ def test_every_part_counts_once(lake: forklake.Lake, works: dict[tuple[str, str]
     assert adds is False or (snapshot == ds.snapshot_id) is not moved
 
 
-TARGETS = tuple(TableTarget(TableId(number), "main", f"t{number}", f"t{number}/", ()) for number in range(3))
+TARGETS = tuple(
+    TableTarget(f"t{number}/", (), id=TableId(number), schema="main", name=f"t{number}")
+    for number in range(3)
+)
 
 
 def manifest(ds: DistributedSnapshot, part: str, attempt: str, tables: tuple[int, ...]) -> Manifest:

@@ -26,6 +26,7 @@ from forklake.model.options import Options
 from forklake.model.table.files import DataFile, DeleteFile
 from forklake.model.table.layout import PartitionField, Partitioning, SortKey
 from forklake.model.table.name_mapping import MappedName, Mapping
+from forklake.model.table.write_target import WriteTarget
 
 MIB = 2**20
 COLUMNS = (
@@ -34,11 +35,11 @@ COLUMNS = (
 )
 TABLE = Table(TableId(5), "uuid", SchemaId(1), "t", "c/main/t/", COLUMNS)
 PARTITIONING = Partitioning(9, 5, (PartitionField(ColumnId(1), "bucket(4)"),))
-PLAIN = Target(TABLE, SnapshotId(50), "c/main/t/", Options(target_file_size=100 * MIB))
+WRITE = WriteTarget("c/main/t/", COLUMNS, Options(target_file_size=100 * MIB))
+PLAIN = Target(TABLE, SnapshotId(50), WRITE)
 PARTED = replace(
     PLAIN,
-    partitioning=PARTITIONING,
-    sort=(SortKey("id", "DESC"),),
+    write=replace(WRITE, partitioning=PARTITIONING, sort=(SortKey("id", "DESC"),)),
     mappings=(Mapping(MappingId(3), (MappedName(ColumnId(1), "ID"),)),),
 )
 
@@ -96,7 +97,7 @@ def test_small_files_are_merged_once_within_their_partition_up_to_the_target(
         elif target is PARTED:
             assert len(misplaced) == len(rewrite.inputs)
         sizes = [one.live_bytes for one in rewrite.inputs]
-        assert len(sizes) == 1 or sum(sizes) <= target.options.target_file_size
+        assert len(sizes) == 1 or sum(sizes) <= target.write.options.target_file_size
         must = [
             one
             for one in rewrite.inputs

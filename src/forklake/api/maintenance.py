@@ -8,7 +8,7 @@ from typing import Unpack, cast
 from forklake.api.scoped import Name, ScopedHandle
 from forklake.commit.draft import Draft
 from forklake.commit.flush_inlined import write_inlined
-from forklake.commit.write_target import output_for
+from forklake.commit.write_target import writer_for
 from forklake.compact.compaction import (
     CompactResult,
     Planner,
@@ -47,7 +47,7 @@ class MaintenanceVerbs(ScopedHandle):
                 write_inlined(
                     draft,
                     found,
-                    output_for(draft, found, context.storage, context.options, draft.written),
+                    writer_for(draft, found, context.storage, context.options, draft.written),
                 )
                 for found in tables
             ]

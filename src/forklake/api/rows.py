@@ -25,13 +25,14 @@ from forklake.api.upsert import (
 )
 from forklake.commit.draft import Draft
 from forklake.commit.import_files import check_mapping, find_files, inspect, stage
-from forklake.commit.write_target import TableOutput, output_for
+from forklake.commit.write_target import writer_for
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.data.conform import conform, misfit_of
 from forklake.data.input.batches import Rows, rows_of
 from forklake.data.input.rows import Given
 from forklake.data.parquet.foreign_files import By, Inspection
+from forklake.data.parquet.table_writer import TableWriter
 from forklake.engine.condition import condition_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate_row import RowPlace, locate_row
@@ -89,21 +90,20 @@ class Arrived:
             raise InvalidData(f'column "{required[column]}" is NOT NULL, and there are rows where it is NULL')
 
 
-def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, output: TableOutput) -> Arrived:
+def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, writer: TableWriter) -> Arrived:
     """Keep a few rows in memory, and write more into files as they come."""
-    limit = output.options.data_inlining_row_limit
     stream = iter(batches)
     kept: list[pa.RecordBatch] = []
     count = 0
     for batch in stream:
         kept.append(batch)
         count += batch.num_rows
-        if count > limit:
+        if not writer.target.stays_inline(count):
             rest = pa.RecordBatchReader.from_batches(schema, _chained(kept, stream))
-            return Arrived(None, output.write(rest), output.table.columns)
+            return Arrived(None, writer.write(rest), writer.target.columns)
     if not count:
         return Arrived()
-    return Arrived(pa.Table.from_batches(kept, schema), columns=output.table.columns)
+    return Arrived(pa.Table.from_batches(kept, schema), columns=writer.target.columns)
 
 
 class FirstRows:
@@ -128,11 +128,11 @@ class FirstRows:
         """Make them rows of a new table."""
         if self._arrived is None:
             context = self._context
-            output = output_for(draft, table, context.storage, context.options, self.written)
+            writer = writer_for(draft, table, context.storage, context.options, self.written)
 
             def taken(data: Rows) -> Arrived:
                 reader = rows_of(data, table.columns, evaluate=context.engine.evaluate)
-                return take_in(reader, reader.schema, output)
+                return take_in(reader, reader.schema, writer)
 
             self._arrived = self._given.read(taken)
         self._arrived.stage(draft, table)
@@ -350,8 +350,8 @@ class RowVerbs(Forms):
             return Arrived()
         given = pa.RecordBatchReader.from_batches(first.schema, _chained([first], batches))
         reader = rows_of(given, table.columns, evaluate=context.engine.evaluate)
-        output = output_for(draft, table, context.storage, context.options, draft.written)
-        return take_in(reader, reader.schema, output)
+        writer = writer_for(draft, table, context.storage, context.options, draft.written)
+        return take_in(reader, reader.schema, writer)
 
     def _key_range(self, join: Join) -> Predicate | None:
         """What rows of the table meet that meet one of the source."""
@@ -371,9 +371,9 @@ class RowVerbs(Forms):
             table = draft.table(self._id)
 
             def taken(data: Rows) -> Arrived:
-                output = output_for(draft, table, context.storage, context.options, written)
+                writer = writer_for(draft, table, context.storage, context.options, written)
                 reader = rows_of(data, table.columns, evaluate=context.engine.evaluate, cast=cast)
-                return take_in(reader, reader.schema, output)
+                return take_in(reader, reader.schema, writer)
 
             misfit = misfit_of(arrived[0].columns, table.columns) if arrived and arrived[0].count else None
             if misfit is not None:
@@ -412,11 +412,11 @@ class RowVerbs(Forms):
     ) -> int:
         """Write rows that take the place of others, with the ids that these had."""
         context = self._scope.context
-        output = output_for(draft, table, context.storage, context.options, draft.written)
+        writer = writer_for(draft, table, context.storage, context.options, draft.written)
         first = next(batches, None)
         if first is None:
             return 0
-        arrived = take_in(_chained([first], batches), first.schema, output)
+        arrived = take_in(_chained([first], batches), first.schema, writer)
         # Rows of the transaction itself are among those that go: they leave before the new ones come.
         draft.staged(table).delete(found())
         arrived.stage(draft, table)

@@ -11,7 +11,7 @@ from forklake.api.change_feed import check_names
 from forklake.api.rows import take_in
 from forklake.commit.draft import Draft
 from forklake.commit.undo import Undoing, refusal, undo_definitions, undo_files, undoing
-from forklake.commit.write_target import output_for
+from forklake.commit.write_target import writer_for
 from forklake.context.lake_context import LakeContext
 from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
@@ -65,9 +65,9 @@ def _undo_rows(work: Undoing, number: TableId, context: LakeContext) -> None:
     returning = _ids(done, _OLD)
     if len(returning):
         batches = rows_with_ids(engine, plan_scan(_at(source, start)), returning)
-        output = output_for(draft, table, context.storage, context.options, draft.written)
+        writer = writer_for(draft, table, context.storage, context.options, draft.written)
         schema = arrow_schema(table.columns, row_ids=True)
-        take_in(batches, schema, output).stage(draft, table)
+        take_in(batches, schema, writer).stage(draft, table)
         staged.brings_back = True
     staged.delete(found)
     draft.restored[table.id] = UNDONE

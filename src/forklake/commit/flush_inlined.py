@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.commit.write_target import TableOutput
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
+from forklake.data.parquet.table_writer import TableWriter
 from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.table.columns import Columns
@@ -41,7 +41,7 @@ class Flush:
             staged.add_file(file, newest_row=self.newest_row)
 
 
-def write_inlined(draft: Draft, table: Table, output: TableOutput) -> Flush | None:
+def write_inlined(draft: Draft, table: Table, writer: TableWriter) -> Flush | None:
     """Write every inlined row of a table that is committed into files; None if there is none."""
     plan = plan_files(draft.source(table), [])
     stored = [part for part in plan.rows if part.file.id >= 0]
@@ -49,7 +49,7 @@ def write_inlined(draft: Draft, table: Table, output: TableOutput) -> Flush | No
         return None
     rows = _moved(stored, table.columns)
     newest = SnapshotId(max(part.file.begin for part in stored))
-    return Flush(table, stored, output.write(rows) if rows.num_rows else [], newest)
+    return Flush(table, stored, writer.write(rows) if rows.num_rows else [], newest)
 
 
 def _moved(parts: Sequence[ScanRows], columns: Columns) -> pa.Table:

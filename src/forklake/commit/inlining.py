@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-
-import pyarrow as pa
 
 from forklake.commit.staged import AddedFile, ReturnedFile, StagedRows
 from forklake.data.conform import conform
 from forklake.data.inlined import encode
 from forklake.data.parquet.delete_files import next_positions
+from forklake.data.parquet.table_writer import TableWriter
 from forklake.data.parquet.writer import write_deletes
 from forklake.data.statistics import summarise, summary_of_default
-from forklake.data.storage.storage import Storage
 from forklake.model.entities import Column, Origin, Table
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.names import is_absolute
-from forklake.model.table.files import ColumnStats, DataFile, DeleteFile, WrittenDeletes, WrittenFile
+from forklake.model.table.files import ColumnStats, DataFile, DeleteFile, WrittenDeletes
 from forklake.model.table.name_mapping import Mapping as NameMapping
+from forklake.model.table.write_target import WriteTarget
 from forklake.scan.scan_plan import Positions, ScanFile, ScanRows
 from forklake.store.entity_rows import RowKey
-
-Write = Callable[[pa.Table], list[WrittenFile]]
-"""Writes rows as files of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +122,12 @@ class TableWrites:
 def settle(
     table: Table,
     staged: StagedRows,
+    writer: TableWriter,
     *,
-    storage: Storage,
-    limit: int,
-    write: Write,
-    new_delete_path: Callable[[], str],
     is_inherited: bool,
 ) -> TableWrites:
     """Decide what stays inline and write the rest."""
-    inlined = _inlined(table, staged, limit, write)
+    inlined, storage = _inlined(table, staged, writer), writer.storage
     ended: dict[RowKey, Origin] = {}
     for file in staged.retired.values():
         ended |= ends_of(file)
@@ -142,12 +135,12 @@ def settle(
     inline: list[tuple[DataFileId, Positions]] = []
     for file, positions in staged.deleted.items():
         place = _place(staged, file)
-        if _stays_inline(place, positions, limit):
+        if _stays_inline(place, positions, writer.target):
             inline.append((file, positions))
             continue
         named = next_positions(storage, place.file.deletes, place.deleted, positions)
         address = storage.address(place.file.path, place.file.path_is_relative)
-        path = new_delete_path()
+        path = writer.new_delete_path()
         size, footer = write_deletes(storage, path, address, named, relative=not is_absolute(path))
         deletes.append(WrittenDeletes(file, path, len(named), size, footer))
         if place.file.deletes is not None and file not in staged.returned:
@@ -217,13 +210,13 @@ def _with_defaults(file: AddedFile, table: Table) -> AddedFile:
     return replace(file, written=replace(file.written, stats=(*file.written.stats, *missing)))
 
 
-def _inlined(table: Table, staged: StagedRows, limit: int, write: Write) -> InlinedRows | None:
+def _inlined(table: Table, staged: StagedRows, writer: TableWriter) -> InlinedRows | None:
     rows = staged.buffer
     if rows is None:
         return None
     rows = conform(rows, table.columns)
-    if rows.num_rows > limit:
-        for file in write(rows):
+    if not writer.target.stays_inline(rows.num_rows):
+        for file in writer.write(rows):
             staged.add_file(file)
         staged.buffer = None
         return None
@@ -233,13 +226,13 @@ def _inlined(table: Table, staged: StagedRows, limit: int, write: Write) -> Inli
     return InlinedRows(encode(rows), rows.num_rows, stats, has_ids)
 
 
-def _stays_inline(place: ScanFile | ScanRows, positions: Positions, limit: int) -> bool:
+def _stays_inline(place: ScanFile | ScanRows, positions: Positions, target: WriteTarget) -> bool:
     if place.file.inlined:
         return True
     known = 0 if place.deleted is None else len(place.deleted)
     # Else every small delete would write a delete file again, once a file has lost as many rows inline.
     before = 0 if place.file.deletes is None else place.file.deletes.inlined_before
-    return known - before + len(positions) <= limit
+    return target.stays_inline(known - before + len(positions))
 
 
 def ends_of(file: DataFile) -> dict[RowKey, Origin]:

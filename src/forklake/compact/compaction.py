@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from forklake.commit.draft import Draft
-from forklake.compact.inputs import inputs_of, target_of
+from forklake.compact.inputs import inputs_of, rewrite_target
 from forklake.compact.plan import Input, Rewrite, Target, plan_holes, plan_merges
 from forklake.compact.run import Rewritten, run
 from forklake.compact.stage import stage
@@ -105,7 +105,7 @@ def filling(threshold: object) -> Planner:
 def planned(draft: Draft, table: TableId, context: LakeContext, planner: Planner) -> tuple[Rewrite, ...]:
     """The rewrites of one table."""
     found = draft.table(table)
-    target = target_of(draft, found, context.options)
+    target = rewrite_target(draft, found, context.options)
     return planner(target, inputs_of(draft.source(found), target))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.commit.write_target import folder_of, options_of
+from forklake.commit.write_target import target_of
 from forklake.compact.plan import Input, Rewrite, Target
 from forklake.data.inlined import decode
 from forklake.model.entities import Table
@@ -16,16 +16,13 @@ from forklake.model.table.files import DataFile
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows, Source, with_deletes
 
 
-def target_of(draft: Draft, table: Table, lake: Options) -> Target:
-    """How a draft lays out new files of a table."""
-    source, order = draft.source(table), draft.sort_order(table)
+def rewrite_target(draft: Draft, table: Table, lake: Options) -> Target:
+    """A table as a draft sees it, and where new files of it go."""
+    source = draft.source(table)
     return Target(
         table,
         draft.head.snapshot_id,
-        folder_of(draft.head, table),
-        options_of(draft, table, lake),
-        draft.partitioning(table),
-        () if order is None else order.keys,
+        target_of(draft, table, lake),
         tuple(source.reader.mappings().values()) if source.is_stored else (),
         source.has_old_names,
     )
@@ -52,9 +49,9 @@ def inputs_of(source: Source, target: Target) -> list[Input]:
 
 
 def _lows(source: Source, files: list[DataFile], target: Target) -> dict[DataFileId, str | None]:
-    if not target.sort:
+    if not target.write.sort:
         return {}
-    column = find(target.table.columns, [target.sort[0].name]).id
+    column = find(target.table.columns, [target.write.sort[0].name]).id
     found = source.reader.stats(files, [column])
     return {file: stats[column].min_key for file, stats in found.items() if column in stats}
 

@@ -13,10 +13,9 @@ from typing import Literal
 from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.json_values import from_text, to_text
-from forklake.model.options import Options
 from forklake.model.table.files import DataFile
-from forklake.model.table.layout import Partitioning, SortKey
 from forklake.model.table.name_mapping import Mapping
+from forklake.model.table.write_target import WriteTarget
 
 Why = Literal["small", "deletes", "inlined", "layout", "empty"]
 
@@ -66,16 +65,12 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table whose files are rewritten, and how new ones are laid out."""
+    """The table whose files are rewritten, and where new ones go."""
 
     table: Table
     at: SnapshotId
     """The snapshot that was looked at."""
-    folder: str
-    """Where new files go, relative to the data path of the lake unless it is absolute."""
-    options: Options
-    partitioning: Partitioning | None = None
-    sort: tuple[SortKey, ...] = ()
+    write: WriteTarget
     mappings: tuple[Mapping, ...] = ()
     """The names that imported files have for columns."""
     has_old_names: bool = False
@@ -116,7 +111,7 @@ class Rewrite:
 
 def plan_merges(target: Target, inputs: Iterable[Input], *, least: int = 2) -> tuple[Rewrite, ...]:
     """Merge small files where there are at least so many in a partition, and give inlined rows a file."""
-    size = target.options.target_file_size
+    size = target.write.options.target_file_size
     small = [one for one in inputs if one.file.inlined or one.live_bytes * 4 < size * 3 or not one.live_rows]
     return tuple(_rewrites(target, small, lambda bunch: _worthwhile(bunch, target, least)))
 
@@ -138,7 +133,7 @@ def _rewrites(
     for one in inputs:
         partitions.setdefault(_partition(one, target), []).append(one)
     for values, found in partitions.items():
-        for bunch in _bunches(found, target.options.target_file_size):
+        for bunch in _bunches(found, target.write.options.target_file_size):
             kept = chosen(bunch)
             if kept:
                 yield Rewrite(target, tuple(kept), _why(kept, target), values)
@@ -146,7 +141,7 @@ def _rewrites(
 
 def _partition(one: Input, target: Target) -> Values | None:
     """Where the rows of a file are, if its partitioning is the present one."""
-    current = target.partitioning
+    current = target.write.partitioning
     return one.partition_values if current is not None and one.file.partition_id == current.id else None
 
 
@@ -184,7 +179,7 @@ def _must(one: Input, target: Target) -> bool:
 
 
 def _is_misplaced(one: Input, target: Target) -> bool:
-    return target.partitioning is not None and one.file.partition_id != target.partitioning.id
+    return target.write.partitioning is not None and one.file.partition_id != target.write.partitioning.id
 
 
 def _why(inputs: Sequence[Input], target: Target) -> tuple[Why, ...]:

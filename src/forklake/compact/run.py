@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from forklake.commit.write_target import TableOutput
 from forklake.compact.inputs import scan_of
 from forklake.compact.plan import Rewrite
 from forklake.data.parquet.schema import arrow_schema
+from forklake.data.parquet.table_writer import TableWriter
 from forklake.engine.local import Engine
 from forklake.engine.rewrite_rows import moved_rows
 from forklake.errors import StorageError
@@ -46,23 +46,19 @@ def run(rewrite: Rewrite, engine: Engine, written: list[str] | None = None) -> R
         return Rewritten(rewrite)
     target = rewrite.target
     plan = scan_of(rewrite)
-    rows = moved_rows(engine, plan, target.sort)
+    rows = moved_rows(engine, plan, target.write.sort)
     schema = arrow_schema(target.table.columns, row_ids=True, snapshot_ids=True)
-    output = TableOutput(
-        engine.storage,
-        target.table,
-        target.folder,
-        # What was to become one file does, even if it is somewhat larger than its parts were.
-        replace(target.options, target_file_size=target.options.target_file_size * 3 // 2 + 1),
-        target.partitioning,
-        # They come in order.
-        (),
-        [] if written is None else written,
+    options = target.write.options
+    # What was to become one file does, even if it is somewhat larger than its parts were.
+    larger = replace(options, target_file_size=options.target_file_size * 3 // 2 + 1)
+    # Rows come in order.
+    writer = TableWriter(
+        engine.storage, replace(target.write, options=larger, sort=()), [] if written is None else written
     )
-    files = output.write(pa.RecordBatchReader.from_batches(schema, rows))
+    files = writer.write(pa.RecordBatchReader.from_batches(schema, rows))
     found = sum(file.record_count for file in files)
     if found != rewrite.live_rows:
-        engine.storage.delete([file.path for file in files], not is_absolute(target.folder))
+        engine.storage.delete([file.path for file in files], not is_absolute(target.write.folder))
         raise StorageError(
             f"{found} rows were read where {rewrite.live_rows} should be: files are not what was committed"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from forklake.commit.draft import Draft
-from forklake.compact.inputs import inputs_of, target_of
+from forklake.compact.inputs import inputs_of, rewrite_target
 from forklake.compact.plan import Input, Rewrite, Target
 from forklake.compact.run import Rewritten
 from forklake.model.entities import Table
@@ -22,7 +22,7 @@ def stage(draft: Draft, table: Table, done: Sequence[Rewritten]) -> tuple[list[R
     late: list[Rewritten] = []
     if not done:
         return kept, late
-    target = target_of(draft, table, done[0].rewrite.target.options)
+    target = rewrite_target(draft, table, done[0].rewrite.target.write.options)
     known = {one.file.id: one for one in inputs_of(draft.source(table), target)}
     staged = draft.staged(table)
     for one in done:
@@ -40,12 +40,9 @@ def stage(draft: Draft, table: Table, done: Sequence[Rewritten]) -> tuple[list[R
 
 def _holds(rewrite: Rewrite, now: Target, known: Mapping[DataFileId, Input]) -> bool:
     was = rewrite.target
-    layout = (was.table.columns, was.partitioning, was.sort) == (
-        now.table.columns,
-        now.partitioning,
-        now.sort,
-    )
-    return layout and all(_is_same(one, known.get(one.file.id)) for one in rewrite.inputs)
+    layout = (was.write.columns, was.write.partitioning, was.write.sort)
+    same = layout == (now.write.columns, now.write.partitioning, now.write.sort)
+    return same and all(_is_same(one, known.get(one.file.id)) for one in rewrite.inputs)
 
 
 def _is_same(was: Input, now: Input | None) -> bool:

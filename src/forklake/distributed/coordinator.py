@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from forklake.commit.once import Once, committed_as
 from forklake.commit.publish import Published
 from forklake.commit.reservation_cleanup import Traces
 from forklake.commit.reservations import Taking, cancel, check_open, reserve
-from forklake.commit.write_target import folder_of, options_of
+from forklake.commit.write_target import target_of
 from forklake.context.catalog_scope import CatalogScope
 from forklake.context.lake_context import LakeContext
 from forklake.data.manifests import SUFFIX, missing_files, read_manifest, read_manifests
@@ -67,7 +67,7 @@ class Coordinator:
             names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
         else:
             names = list(dict.fromkeys(QualifiedName.parse(name) for name in tables))
-        targets = tuple(target_of(draft, draft.table_named(name), self.context) for name in names)
+        targets = tuple(table_target(draft, draft.table_named(name), self.context) for name in names)
         head = draft.head
         reserved = reserve(self.database, head.catalog_id, head.snapshot_id, ttl, said)
         return DistributedSnapshot(
@@ -184,19 +184,11 @@ class Coordinator:
             traces.remove([*traces.all(), *traces.manifests()])
 
 
-def target_of(draft: Draft, table: Table, context: LakeContext) -> TableTarget:
+def table_target(draft: Draft, table: Table, context: LakeContext) -> TableTarget:
     """A table of a draft as its writers have to know it."""
-    name, order = draft.name_of(table), draft.sort_order(table)
-    return TableTarget(
-        table.id,
-        name.schema,
-        name.name,
-        folder_of(draft.head, table),
-        table.columns,
-        draft.partitioning(table),
-        () if order is None else order.keys,
-        options_of(draft, table, context.options),
-    )
+    name, target = draft.name_of(table), target_of(draft, table, context.options)
+    values = {each.name: getattr(target, each.name) for each in fields(target)}
+    return TableTarget(**values, id=table.id, schema=name.schema, name=name.name)
 
 
 def _manifests_of(storage: Storage, given: object) -> Iterable[Manifest]:

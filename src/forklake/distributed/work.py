@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import count
@@ -14,6 +14,7 @@ from typing import Literal, Self
 from uuid import uuid4
 
 from forklake.data import manifests
+from forklake.data.parquet.table_writer import TableWriter
 from forklake.data.storage.storage import Storage, open_storage
 from forklake.errors import InvalidArgument, ReservationExpired, StorageError
 from forklake.model.distributed import DistributedSnapshot, TableTarget
@@ -67,6 +68,11 @@ class Work:
     def relative(self) -> bool:
         """Whether its paths are relative to the data path of the lake."""
         return not is_absolute(self.table.folder)
+
+    def writer(self, written: list[str]) -> TableWriter:
+        """What writes files of the table; `written` collects their paths."""
+        target = replace(self.table, folder=self.ds.folder(self.table))
+        return TableWriter(self.storage, target, written, self.prefix, self.numbers)
 
     def check_time(self) -> None:
         """Refuse to write what nobody could commit."""

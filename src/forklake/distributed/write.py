@@ -10,7 +10,7 @@ import pyarrow as pa
 from forklake.data.input.batches import ArrowStream, Rows, rows_of
 from forklake.data.parquet.delete_files import next_positions
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
-from forklake.data.parquet.writer import WriteOptions, write_deletes, write_files
+from forklake.data.parquet.writer import write_deletes
 from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.engine.local import Engine
 from forklake.errors import InvalidArgument, InvalidData
@@ -18,7 +18,6 @@ from forklake.model.distributed import BaseFile, DistributedSnapshot
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
 from forklake.model.names import QualifiedName
-from forklake.model.table.files import delete_file_name
 from forklake.model.types.kernels import pc
 
 Deleted = Mapping[int, Any] | pa.Table | pa.RecordBatch
@@ -79,29 +78,10 @@ def write_part(
 
 
 def _write_rows(work: Work, data: Rows, engine: Engine, written: list[str], cast: bool) -> Iterator[Entry]:
-    table = work.table
-    options = table.options
-    codec = options.parquet_compression
     newest = [-1]
-    for file in write_files(
-        _batches(work, data, engine, newest, cast),
-        columns=table.columns,
-        folder=work.ds.folder(table),
-        storage=work.storage,
-        options=WriteOptions(
-            work.prefix,
-            target_file_size=options.target_file_size,
-            row_group_rows=options.parquet_row_group_size,
-            compression=codec,
-            compression_level=options.parquet_compression_level if codec == "zstd" else None,
-            numbers=work.numbers,
-        ),
-        partitioning=table.partitioning,
-        sort=table.sort,
-        relative=work.relative,
-    ):
-        written.append(file.path)
-        yield FilePart(table.id, file, ids_in(file), SnapshotId(newest[0]) if newest[0] >= 0 else None)
+    for file in work.writer(written).write(_batches(work, data, engine, newest, cast)):
+        newest_row = SnapshotId(newest[0]) if newest[0] >= 0 else None
+        yield FilePart(work.table.id, file, ids_in(file), newest_row)
 
 
 def _batches(work: Work, data: Rows, engine: Engine, newest: list[int], cast: bool) -> pa.RecordBatchReader:
@@ -218,10 +198,9 @@ def _write_deletes(
     work: Work, gone: Mapping[DataFileId, pa.Array], files: Mapping[int, BaseFile], written: list[str]
 ) -> Iterator[Entry]:
     """Few rows are listed, many become a delete file that names all that is gone and not inlined."""
-    limit = work.table.options.data_inlining_row_limit
     for number, positions in gone.items():
         base = files.get(number)
-        if base is None or base.file.inlined or base.inlined_since + len(positions) <= limit:
+        if base is None or base.file.inlined or work.table.stays_inline(base.inlined_since + len(positions)):
             yield PositionsPart(work.table.id, number, tuple(positions.to_pylist()))
             continue
         inlined = pa.array(base.deleted, pa.int64())
@@ -231,11 +210,9 @@ def _write_deletes(
             raise InvalidData(
                 f"{base.file.path} has no row at one of the positions that are to be deleted, or not any more"
             )
-        name = delete_file_name(f"{work.prefix}-{next(work.numbers)}")
-        path = f"{work.ds.folder(work.table)}{name}"
+        path = work.writer(written).new_delete_path()
         address = work.storage.address(base.file.path, base.file.path_is_relative)
         size, footer = write_deletes(work.storage, path, address, named, relative=work.relative)
-        written.append(path)
         yield DeleteFilePart(
             work.table.id, number, path, len(named), size, footer, base.replaces, len(base.deleted)
         )

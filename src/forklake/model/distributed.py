@@ -16,25 +16,20 @@ from forklake.model.names import QualifiedName, is_absolute
 from forklake.model.options import Options
 from forklake.model.table.files import DataFile, DeleteFile
 from forklake.model.table.layout import PartitionField, Partitioning, SortKey
+from forklake.model.table.write_target import WriteTarget
 
 STAGING = "_staging/"
 """Where manifests are kept, below the folder of a catalog. No schema has a folder of this name."""
 _FORMAT = "forklake/distributed-snapshot/1"
 
 
-@dataclass(frozen=True, slots=True)
-class TableTarget:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableTarget(WriteTarget):
     """A table as its writers have to know it."""
 
     id: TableId
     schema: str
     name: str
-    folder: str
-    """Where its new files go, relative to the data path of the lake or absolute."""
-    columns: tuple[Column, ...]
-    partitioning: Partitioning | None = None
-    sort: tuple[SortKey, ...] = ()
-    options: Options = field(default_factory=Options)
 
     @property
     def full_name(self) -> QualifiedName:
@@ -194,19 +189,19 @@ def _from_table(table: TableTarget) -> dict[str, Any]:
 def _to_table(found: Mapping[str, Any]) -> TableTarget:
     part = found["partitioning"]
     return TableTarget(
-        found["id"],
-        found["schema"],
-        found["name"],
-        found["folder"],
-        tuple(_to_column(column) for column in found["columns"]),
-        part
+        folder=found["folder"],
+        columns=tuple(_to_column(column) for column in found["columns"]),
+        options=Options(**found["options"]),
+        partitioning=part
         and Partitioning(
             part["id"],
             found["id"],
             tuple(PartitionField(ColumnId(number), transform) for number, transform in part["fields"]),
         ),
-        tuple(SortKey(*key) for key in found["sort"]),
-        Options(**found["options"]),
+        sort=tuple(SortKey(*key) for key in found["sort"]),
+        id=found["id"],
+        schema=found["schema"],
+        name=found["name"],
     )
 
 

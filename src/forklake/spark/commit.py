@@ -20,7 +20,7 @@ from forklake.context.catalog_scope import CatalogScope
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.data.storage.storage import Storage
-from forklake.distributed.coordinator import Coordinator, target_of
+from forklake.distributed.coordinator import Coordinator, table_target
 from forklake.errors import CommitConflict, ForklakeError, StorageError
 from forklake.model.distributed import DistributedSnapshot, TableTarget
 from forklake.model.entities import Table
@@ -126,7 +126,7 @@ def _staged(scope: Scope, name: Name, work: Work, before: Callable[[], object] |
         _NEVER,
         context.storage.data_path,
         head.data_path,
-        (target_of(draft, table, context),),
+        (table_target(draft, table, context),),
     )
     try:
         done = list(work(Writing(ds, draft, table, context, inside=True)))

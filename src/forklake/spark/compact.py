@@ -31,7 +31,7 @@ class _Piece:
         try:
             return run(rewrite, engine, written).to_json()
         except BaseException:
-            engine.storage.delete(written, not is_absolute(rewrite.target.folder))
+            engine.storage.delete(written, not is_absolute(rewrite.target.write.folder))
             raise
 
 

@@ -14,7 +14,7 @@ WORKER = """
     # Whoever opens a metadata database here is found out.
     import forklake.store.open
     def refused(*_, **__): raise AssertionError("a worker has no metadata database")
-    forklake.store.open.open_database = forklake.lake.open_database = refused
+    forklake.store.open.open_database = forklake.api.lake.open_database = refused
     import pyarrow as pa
     from forklake.distributed import DistributedSnapshot, write_part
     ds = DistributedSnapshot.from_json(open(sys.argv[1]).read())
