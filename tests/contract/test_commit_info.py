@@ -20,8 +20,8 @@ INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 # What commits nothing: it reads, or changes what has no history.
 READS = {
     "Lake": "catalog catalogs close expire_reservations now options read set_option set_ttl snapshots",
-    "Catalog": "apply at begin_distributed cancel_distributed diff macros plan_compaction "
-    "plan_rewrite_deletes read reservations schemas snapshots table tables tags views",
+    "Catalog": "at begin_distributed cancel_distributed diff macros plan_compaction "
+    "plan_rewrite_deletes reservations schemas snapshots table tables tags views",
     "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "
     "to_pandas to_polars to_pylist to_reader",
 }
@@ -67,6 +67,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
     origin = lake.create_catalog("origin")
     origin.create_table("inherited", "id INT")
     catalog = lake.fork(origin, "work")
+    behind = lake.fork(origin, "behind")
     for name in ("s1", "s2"):
         catalog.create_schema(name)
     for name in ("compacted", "holed", "elsewhere"):
@@ -114,6 +115,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         "commit_distributed": distributed,
         "fork": lambda **info: catalog.fork("forked", **info),
         "merge_into": lambda **info: catalog.merge_into("origin", **info),
+        "replay": lambda **info: behind.replay(**info),
         "restore_table": lambda **info: catalog.restore_table("inlined", start, **info),
         "undrop_table": lambda **info: catalog.undrop_table("dropped", **info),
         "undo": lambda **info: catalog.undo(catalog.snapshot, **info),
@@ -133,6 +135,7 @@ def table_calls(lake: forklake.Lake, folder: Any) -> dict[str, Callable[..., Any
     return {
         "compact": lambda **info: table.compact(**info),
         "append": lambda **info: table.append([{"id": 1, "n": 1}], **info),
+        "flush_inlined": lambda **info: table.flush_inlined(**info),
         "overwrite": lambda **info: table.overwrite([{"id": 1, "n": 1}, {"id": 2, "n": 1}], "id = 1", **info),
         "delete": lambda **info: table.delete("id = 2", **info),
         "rewrite_deletes": lambda **info: table.rewrite_deletes(0, **info),

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 import forklake
 from forklake.api.scoped import scope_of
+from forklake.distributed.coordinator import Coordinator
 from forklake.errors import (
     ColumnNotFound,
     CommitConflict,
@@ -370,15 +371,15 @@ def test_two_merges_of_one_new_key_insert_it_once(
     on_spark: SparkCatalog, table: forklake.Table, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times: list[int] = []
-    commit = forklake.Catalog.commit_distributed
+    commit = Coordinator.commit
 
-    def late(self: forklake.Catalog, *arguments: Any, **options: Any) -> Any:
+    def late(self: Coordinator, *arguments: Any, **options: Any) -> Any:
         if not times:
             times.append(1)
             table.merge([{"id": 777, "n": 1, "s": "theirs"}], "id")
         return commit(self, *arguments, **options)
 
-    monkeypatch.setattr(forklake.Catalog, "commit_distributed", late)
+    monkeypatch.setattr(Coordinator, "commit", late)
     assert on_spark.merge(frame(spark, 777), "t", "id") == forklake.RowsMerged(1, 0, 0)
     assert table.scan("id = 777").to_pylist() == [{"id": 777, "n": -1, "s": "new"}]
 

@@ -26,6 +26,7 @@ from forklake.fork.create import Mode
 from forklake.fork.definition_changes import net_changes, own_events
 from forklake.fork.diff import Sides
 from forklake.fork.merge import MergeOptions, MergeResult, Merging
+from forklake.fork.replay import ReplayResult
 from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
@@ -108,6 +109,20 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def merge_into(self, target: str | Catalog, **options: Unpack[MergeKeywords]) -> MergeResult:
         """Bring what this catalog did into another one; see `Lake.merge`."""
         return self._lake.merge(self, target, **{**self._scope.info, **options})
+
+    def replay(
+        self, onto: str | Catalog | None = None, *, dry_run: bool = False, **info: Unpack[CommitInfo]
+    ) -> ReplayResult:
+        """Put what this fork did on top of its parent, or of another catalog, as that is now.
+
+        See `Lake.replay`.
+        """
+        target = self.parent if onto is None else onto
+        if target is None:
+            raise InvalidArgument(
+                f'"{self.name}" was not forked from another catalog: say what to replay it onto'
+            )
+        return self._lake.replay(self, target, dry_run=dry_run, **{**self._scope.info, **info})
 
     def snapshots(self) -> list[Snapshot]:
         """The history of the catalog, with what it inherited, oldest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Unpack, cast
 
 from forklake.api.scoped import Name, ScopedHandle
@@ -22,6 +22,8 @@ from forklake.compact.compaction import (
 )
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
+from forklake.context.scope import Scope
+from forklake.model.entities import Table
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import CommitInfo
 
@@ -35,28 +37,13 @@ class MaintenanceVerbs(ScopedHandle):
         Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how
         many there were.
         """
-        context = self._scope.context
 
-        def change(draft: Draft) -> int:
+        def tables(draft: Draft) -> list[Table]:
             if table is None:
-                tables = [draft.table(number) for number in draft.inlined_tables()]
-            else:
-                tables = [draft.table_named(QualifiedName.parse(table))]
-            # All are written before any is staged, so that a failure leaves a transaction as it was.
-            written = [
-                write_inlined(
-                    draft,
-                    found,
-                    writer_for(draft, found, context.storage, context.options, draft.written),
-                )
-                for found in tables
-            ]
-            flushes = [flush for flush in written if flush is not None]
-            for flush in flushes:
-                flush.stage(draft)
-            return sum(flush.count for flush in flushes)
+                return [draft.table(number) for number in draft.inlined_tables()]
+            return [draft.table_named(QualifiedName.parse(table))]
 
-        return self._scope.with_commit_info(**info).apply(change)[0]
+        return flush(self._scope.with_commit_info(**info), tables)
 
     def compact(
         self,
@@ -132,3 +119,23 @@ def table_first(table: Name | float | None, threshold: Name | float) -> tuple[Na
         # What is no share at all is refused by the planner.
         return table, cast("float", threshold)
     return (None if isinstance(threshold, int | float) else threshold), table
+
+
+def flush(scope: Scope, tables: Callable[[Draft], Sequence[Table]]) -> int:
+    """Write the inlined rows of some tables into files; returns how many there were."""
+    context = scope.context
+
+    def change(draft: Draft) -> int:
+        # All are written before any is staged, so that a failure leaves a transaction as it was.
+        written = [
+            write_inlined(
+                draft, table, writer_for(draft, table, context.storage, context.options, draft.written)
+            )
+            for table in tables(draft)
+        ]
+        flushes = [each for each in written if each is not None]
+        for each in flushes:
+            each.stage(draft)
+        return sum(each.count for each in flushes)
+
+    return scope.apply(change)[0]

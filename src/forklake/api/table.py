@@ -7,6 +7,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
+from forklake.api.maintenance import flush
 from forklake.api.rows import RowVerbs
 from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.commit.draft import Draft
@@ -257,6 +258,10 @@ class Table(RowVerbs):
         return options_of(draft, draft.table(self._id), self._scope.context.options)
 
     # ---- Maintenance ---
+
+    def flush_inlined(self, **info: Unpack[CommitInfo]) -> int:
+        """Move rows that live in the metadata database into Parquet files; returns how many there were."""
+        return flush(self._scope.with_commit_info(**info), lambda draft: [draft.table(self._id)])
 
     def compact(
         self,

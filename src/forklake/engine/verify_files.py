@@ -17,6 +17,8 @@ from forklake.model.table.files import DataFile, DeleteFile
 from forklake.scan.scan_plan import ScanPlan
 
 _THREADS = 16
+_MOST = 100_000
+"""How many files are remembered. One that was forgotten is looked at again."""
 _MAGIC = b"PAR1"
 
 
@@ -35,6 +37,9 @@ class Verifier:
 
     def check(self, plan: ScanPlan) -> None:
         """Raise if a file of the plan is missing or is not the one that was committed."""
+        if len(self._known) + len(self._seen) > _MOST:
+            self._known.clear()
+            self._seen.clear()
         fresh = [file for file in _files(plan) if (file.path, file.file_size_bytes) not in self._known]
         if self._storage.is_local or len(fresh) < 2:
             for file in fresh:

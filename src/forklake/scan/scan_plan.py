@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from forklake.data.inlined import decode
+from forklake.data.inlined import decode_all
 from forklake.data.statistics import summary_of_default
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
@@ -156,7 +156,11 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
     inlined = [(file, text) for file, text in inlined if file.id not in gone]
     files, deleted = with_deletes(source, files, [file for file, _ in inlined])
     stored = [ScanFile(file, deleted.get(file.id)) for file in files]
-    rows = [ScanRows(file, decode(text), deleted.get(file.id)) for file, text in inlined]
+    contents = decode_all([text for _, text in inlined])
+    rows = [
+        ScanRows(file, content, deleted.get(file.id))
+        for (file, _), content in zip(inlined, contents, strict=True)
+    ]
     staged = (place.file for place in uncommitted.files)
     mapped = any(file.mapping_id is not None and file.mapping_id >= 0 for file in (*files, *staged))
     mappings = {**(reader.mappings() if mapped else {}), **uncommitted.mappings}

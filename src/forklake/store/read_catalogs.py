@@ -72,7 +72,9 @@ def head_of(database: Database, catalog: CatalogId, *, or_dropped: bool = False)
 def dropped(reader: Database | Session, catalog: CatalogId) -> CatalogNotFound:
     """The error for a catalog that is gone."""
     name, ended = reader.rows("catalog_name", catalog=catalog)[0]
-    return CatalogNotFound(f'catalog "{name}" was dropped in snapshot {ended}')
+    return CatalogNotFound(
+        f'catalog "{name}" was dropped in snapshot {ended}: Lake.undrop_catalog brings it back'
+    )
 
 
 def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:

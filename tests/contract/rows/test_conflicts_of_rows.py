@@ -70,7 +70,7 @@ def merge_other(table: forklake.Table) -> object:
 
 
 def flush(table: forklake.Table) -> object:
-    return table._scope.flush_inlined("t")
+    return table.flush_inlined()
 
 
 def alter(table: forklake.Table) -> object:

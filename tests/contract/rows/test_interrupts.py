@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import forklake
-import forklake.api.catalog
+import forklake.context.committer
 from forklake.commit.publish import publish
 
 
@@ -20,7 +20,7 @@ def interrupted_after(monkeypatch: pytest.MonkeyPatch) -> None:
         publish(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forklake.catalog, "publish", commit_then_interrupt)
+    monkeypatch.setattr(forklake.context.committer, "publish", commit_then_interrupt)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def interrupted_before(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forklake.catalog, "publish", interrupt)
+    monkeypatch.setattr(forklake.context.committer, "publish", interrupt)
 
 
 def many(first: int = 0) -> pa.Table:

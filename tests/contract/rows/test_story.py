@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import forklake
+from forklake.api.scoped import scope_of
 from forklake.api.upsert import RowsMerged
 from forklake.errors import CommitConflict, InvalidData
 from tests.contract.rows.shown import MANY, content, feed, ids, many, numbered
@@ -102,7 +103,7 @@ def test_a_table_lives_through_everything(anywhere: forklake.Catalog, lake_url: 
 def test_what_is_refused_leaves_no_file_behind(anywhere: forklake.Catalog) -> None:
     table = anywhere.create_table("t", "id BIGINT NOT NULL, v VARCHAR")
     table.append(many())
-    storage = anywhere.context.storage
+    storage = scope_of(anywhere).context.storage
 
     def stored() -> set[str]:
         return {file.path for file in storage.files("")}
