@@ -31,8 +31,10 @@ from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.snapshots import CommitInfo, Head, Snapshot
+from forklake.model.time_travel import Moment
 from forklake.store.backend import Database
-from forklake.store.read_catalogs import Moment, catalog_named, dropped, snapshots
+from forklake.store.catalogs import catalog_named, dropped
+from forklake.store.snapshots import snapshots
 
 if TYPE_CHECKING:
     from forklake.api.lake import Lake

@@ -48,8 +48,10 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
+from forklake.model.time_travel import Moment
 from forklake.store.address import parse_url
 from forklake.store.backend import Database
+from forklake.store.catalogs import catalog_named, catalog_named_at, catalogs
 from forklake.store.open import (
     check_version,
     create_lake,
@@ -57,14 +59,7 @@ from forklake.store.open import (
     is_finished,
     open_database,
 )
-from forklake.store.read_catalogs import (
-    Moment,
-    catalog_named,
-    catalog_named_at,
-    catalogs,
-    latest_snapshot,
-    snapshots,
-)
+from forklake.store.snapshots import latest_snapshot, snapshots
 
 _REPLAY = timedelta(hours=1)
 """After that, the fork that a replay needed may be dropped, if the process that made it is gone."""

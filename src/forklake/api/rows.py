@@ -45,8 +45,8 @@ from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.predicate import Predicate, parse_expression
 from forklake.model.table.columns import Columns
 from forklake.model.table.files import WrittenFile
+from forklake.model.time_travel import Moment
 from forklake.scan.scan_plan import plan_scan
-from forklake.store.read_catalogs import Moment
 
 
 @dataclass(slots=True)

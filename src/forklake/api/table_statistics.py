@@ -13,7 +13,7 @@ from forklake.model.snapshots import Snapshot
 from forklake.model.table.files import ColumnStats
 from forklake.model.types.extremes import greatest, least
 from forklake.scan.scan_plan import ScanRows, plan_files, plan_scan
-from forklake.store.read_catalogs import snapshots
+from forklake.store.snapshots import snapshots
 
 
 @dataclass(frozen=True, slots=True)

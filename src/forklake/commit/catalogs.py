@@ -24,8 +24,8 @@ from forklake.store.backend import (
     UniqueViolation,
     as_time,
 )
+from forklake.store.catalogs import catalog_named
 from forklake.store.entity_rows import STORED, rows_of
-from forklake.store.read_catalogs import catalog_named
 
 _TICK = timedelta(microseconds=1)
 _LONGEST = timedelta(days=365_000)

@@ -12,7 +12,7 @@ from forklake.commit.adopt import adopt
 from forklake.commit.changes import Pair
 from forklake.commit.commit_plan import Plan
 from forklake.commit.conflicts import DROPPED, MERGE_RULES, RULES, conflict_error, conflicts
-from forklake.commit.retry import commit_once, snapshot_exists
+from forklake.commit.retry import commit_once
 from forklake.commit.table_statistics import Figures, KnownFigures
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
@@ -21,6 +21,7 @@ from forklake.model.entities import Macro, Origin
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Allocation, Database, Record, Row, Session, as_time
+from forklake.store.catalogs import dropped
 from forklake.store.entity_rows import (
     STORED,
     Entity,
@@ -32,7 +33,7 @@ from forklake.store.entity_rows import (
     rows_of,
     stamped,
 )
-from forklake.store.read_catalogs import dropped
+from forklake.store.snapshots import snapshot_exists
 
 _TICK = timedelta(microseconds=1)
 _RESHAPING = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)

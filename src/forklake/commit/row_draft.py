@@ -15,8 +15,8 @@ from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import PartitionField, Partitioning, SortKey, SortOrder
 from forklake.scan.scan_plan import Source, Uncommitted
+from forklake.store.catalog_state import CatalogState
 from forklake.store.files import FileReader
-from forklake.store.read_catalogs import CatalogState
 
 
 class RowDraft:

@@ -23,8 +23,8 @@ from forklake.model.changes import Change, Verb
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author
+from forklake.model.time_travel import Moment, aware, moment_of
 from forklake.store.backend import Allocation, Database, Row, Session, UniqueViolation, as_time
-from forklake.store.read_catalogs import Moment, aware, moment_of
 
 Mode = Literal["reference", "copy"]
 ATTEMPTS = 100

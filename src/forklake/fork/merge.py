@@ -33,8 +33,8 @@ from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
+from forklake.store.catalogs import catalog_named
 from forklake.store.files import totals_of
-from forklake.store.read_catalogs import catalog_named
 
 ATTEMPTS = 1000
 SAME_ROWS = "both changed the same rows"
