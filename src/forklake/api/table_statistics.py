@@ -13,7 +13,7 @@ from forklake.model.snapshots import Snapshot
 from forklake.model.table.files import ColumnStats
 from forklake.model.types.extremes import greatest, least
 from forklake.scan.scan_plan import ScanRows, plan_files, plan_scan
-from forklake.store.snapshots import snapshots
+from forklake.store.snapshots import footprints_between, snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _wider(known: ColumnStats | None, more: ColumnStats) -> ColumnStats:
 def history_of(draft: Draft, table: Table) -> list[Snapshot]:
     """The commits that touched a table or its rows, oldest first."""
     database, catalog = draft.state.database, draft.head.catalog_id
-    found = database.rows("footprints_between", catalog=catalog, start=-1, end=draft.head.snapshot_id)
+    found = footprints_between(database, catalog, -1, draft.head.snapshot_id)
     touched = {
         snapshot
         for snapshot, footprint in found

@@ -14,7 +14,8 @@ from forklake.model.changes import Change, Verb, from_footprint
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.table.files import DataFile
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows, Source
-from forklake.store.files import ChangedFiles, PastFile
+from forklake.store.file_values import PastFile
+from forklake.store.files import ChangedFiles
 
 Place = ScanFile | ScanRows
 

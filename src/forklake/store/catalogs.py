@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from forklake.errors import CatalogNotFound, SnapshotNotFound
 from forklake.model.entities import CatalogInfo
-from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.snapshots import Head
 from forklake.model.time_travel import Moment, aware, moment_of
-from forklake.store.backend import Database, Session, as_time
+from forklake.store.backend import Database, Row, Session, as_time
+from forklake.store.lineages import fork_point
 from forklake.store.snapshots import latest_snapshot, snapshot_exists
 
 
@@ -36,15 +37,63 @@ def head_of(database: Database, catalog: CatalogId, *, or_dropped: bool = False)
     return _head(catalog, head)
 
 
+def catalog_exists(reader: Database | Session, name: str) -> bool:
+    """Whether a live catalog has a name."""
+    return bool(reader.rows("catalog_by_name", name=name))
+
+
+def dropped_catalog(reader: Database | Session, name: str) -> tuple[CatalogId, str, Head] | None:
+    """The catalog of a name that was dropped last, and has not come back: its id, uuid and last head."""
+    for catalog, uuid, *head in reader.rows("dropped_catalog", name=name):
+        return CatalogId(catalog), str(uuid), _head(CatalogId(catalog), head)
+    return None
+
+
+def latest_name(reader: Database | Session, catalog: CatalogId) -> tuple[str, SnapshotId | None]:
+    """What a catalog is called, and the snapshot that dropped it; that is None while it lives."""
+    return reader.rows("catalog_name", catalog=catalog)[0]
+
+
 def dropped(reader: Database | Session, catalog: CatalogId) -> CatalogNotFound:
     """The error for a catalog that is gone."""
-    name, ended = reader.rows("catalog_name", catalog=catalog)[0]
+    name, ended = latest_name(reader, catalog)
     return CatalogNotFound(f'catalog "{name}" was dropped in snapshot {ended}')
 
 
 def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:
     snapshot, schema_version, data_path, moment = row
     return Head(catalog, SnapshotId(snapshot), schema_version, data_path, as_time(moment))
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """A snapshot that a catalog stood at."""
+
+    snapshot_id: SnapshotId
+    schema_version: int
+    snapshot_time: datetime
+
+
+def stood_at_time(reader: Database | Session, catalog: CatalogId, time: datetime) -> Stood | None:
+    """Where a catalog stood at a time in UTC; None if it did not exist yet."""
+    return _stood(reader.rows("catalog_at_time", catalog=catalog, time=time))
+
+
+def stood_at_snapshot(reader: Database | Session, catalog: CatalogId, at: int) -> Stood | None:
+    """Where a catalog stood at a snapshot of the lake; None if it did not exist yet."""
+    return _stood(reader.rows("catalog_at_snapshot", catalog=catalog, at=at))
+
+
+def stood_at_own(reader: Database | Session, catalog: CatalogId, at: int) -> Stood | None:
+    """A snapshot of a catalog or, from before it was forked, of an ancestor; None if it has no such one."""
+    # Not every backend takes larger numbers.
+    return _stood(reader.rows("catalog_at_own_snapshot", catalog=catalog, at=at)) if at < FOREVER else None
+
+
+def _stood(rows: list[Row]) -> Stood | None:
+    for snapshot, schema_version, time in rows:
+        return Stood(SnapshotId(snapshot), schema_version, as_time(time))
+    return None
 
 
 def head_at(database: Database, head: Head, at: Moment) -> Head:
@@ -55,18 +104,20 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
         # A catalog's own snapshots rise in number and time, so only what is newer than all can still come.
         if asked >= head.snapshot_time:
             database.settle(asked)
-        found = database.rows("catalog_at_time", catalog=head.catalog_id, time=asked)
+        found = stood_at_time(database, head.catalog_id, asked)
     else:
         if not snapshot_exists(database, at):
             raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
         if at > head.snapshot_id:
             database.settle(SnapshotId(at))
-        found = database.rows("catalog_at_snapshot", catalog=head.catalog_id, at=at)
-    if not found:
+        found = stood_at_snapshot(database, head.catalog_id, at)
+    if found is None:
         raise SnapshotNotFound(f"the catalog did not exist yet at {at}: its history starts later")
-    snapshot, schema_version, moment = found[0]
     return replace(
-        head, snapshot_id=SnapshotId(snapshot), schema_version=schema_version, snapshot_time=as_time(moment)
+        head,
+        snapshot_id=found.snapshot_id,
+        schema_version=found.schema_version,
+        snapshot_time=found.snapshot_time,
     )
 
 
@@ -83,12 +134,12 @@ def catalog_named_at(database: Database, name: str, at: Moment) -> CatalogId:
     if found:
         return CatalogId(found[0][0])
     for catalog, *_ in database.rows("catalog_by_name", name=name):
-        points = database.rows("fork_point", catalog=catalog)
+        point = fork_point(database, catalog)
         if isinstance(moment, datetime):
-            stood = database.rows("catalog_at_time", catalog=catalog, time=moment)
+            stood = stood_at_time(database, catalog, moment)
         else:
-            stood = database.rows("catalog_at_snapshot", catalog=catalog, at=moment)
-        if points and stood and stood[0][0] <= points[0][0]:
+            stood = stood_at_snapshot(database, catalog, moment)
+        if point is not None and stood is not None and stood.snapshot_id <= point:
             return CatalogId(catalog)
     _refuse_before_the_lake(database, moment)
     shown = at if isinstance(moment, datetime) else f"snapshot {at}"

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import NamedTuple
 
 from forklake.model.history import other_catalogs
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
-from forklake.model.snapshots import Snapshot
-from forklake.store.backend import Database, Session, as_time
+from forklake.model.snapshots import Author, Snapshot
+from forklake.store.backend import Allocation, Database, Session, as_time
+from forklake.store.row_sets import CHANGES, SNAPSHOTS
+
+
+class Footprint(NamedTuple):
+    """What a commit did, as others have to know it."""
+
+    snapshot: SnapshotId
+    text: str | None
+    """None if it was written by a program that does not say."""
 
 
 def snapshot_exists(reader: Database | Session, snapshot: int) -> bool:
@@ -61,3 +72,47 @@ def _names_of_others(database: Database, catalogs: set[int]) -> Callable[[int, i
         return names[-1] if names else f"catalog {number}"
 
     return name_at
+
+
+def footprints_since(reader: Database | Session, catalog: CatalogId, base: SnapshotId) -> list[Footprint]:
+    """What a catalog itself has committed after a snapshot, in order."""
+    return [Footprint(*row) for row in reader.rows("footprints_since", catalog=catalog, base=base)]
+
+
+def footprints_between(
+    reader: Database | Session, catalog: CatalogId, start: int, end: SnapshotId
+) -> list[Footprint]:
+    """What a catalog and its ancestors committed after one snapshot and up to another, in order."""
+    found = reader.rows("footprints_between", catalog=catalog, start=start, end=end)
+    return [Footprint(*row) for row in found]
+
+
+def add_snapshot(
+    session: Session,
+    numbers: Allocation,
+    time: datetime,
+    schema_version: int,
+    author: Author,
+    done: Iterable[tuple[int, str, str]],
+) -> None:
+    """Add one snapshot that did something to each of many catalogs: their ids, the changes and footprints.
+
+    Their heads are moved by the caller.
+    """
+    extra = None if author.extra is None else json.dumps(author.extra, ensure_ascii=False)
+    snapshot = numbers.snapshot_id
+    session.insert(
+        SNAPSHOTS, [(snapshot, time, schema_version, numbers.next_catalog_id, numbers.next_file_id)]
+    )
+    session.insert(
+        CHANGES,
+        [
+            (snapshot, catalog, changes, author.author, author.message, extra, footprint)
+            for catalog, changes, footprint in done
+        ],
+    )
+
+
+def announce_snapshot(session: Session, snapshot: SnapshotId) -> None:
+    """Let whoever reads a later snapshot wait for this one, whose number was drawn long ago."""
+    session.execute("announce_snapshot", snapshot=snapshot)
