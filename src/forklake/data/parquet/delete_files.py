@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from forklake.data.storage.storage import Storage
 from forklake.errors import StorageError
 from forklake.model.table.files import DeleteFile
+from forklake.model.types.arrow import one_array
 from forklake.model.types.kernels import pc
 
 
@@ -19,13 +20,13 @@ def positions_of(storage: Storage, file: DeleteFile) -> pa.Array:
     """What a delete file names, ascending."""
     try:
         with storage.open_input(file.path, file.path_is_relative) as stream:
-            found = pq.read_table(stream, columns=["pos"]).column("pos").combine_chunks()
+            found = pq.read_table(stream, columns=["pos"]).column("pos")
     except pa.ArrowException as error:
         address = storage.address(file.path, file.path_is_relative)
         raise StorageError(
             f"the delete file {address} cannot be read: {error}; restore it from a copy"
         ) from error
-    positions = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    positions = one_array(found)
     if len(positions) != file.delete_count:
         address = storage.address(file.path, file.path_is_relative)
         raise StorageError(
