@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft, Tagged
+from forklake.data.parquet.delete_files import ascending
 from forklake.errors import SchemaNotFound, TableExists, TableNotFound
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId, SnapshotId, TableId
@@ -139,7 +138,7 @@ def stage_files(
 
 
 def _positions(state: FileState) -> Positions | None:
-    return pa.array(sorted(state.positions), pa.int64()) if state.positions else None
+    return ascending(state.positions) if state.positions else None
 
 
 def restore_as(

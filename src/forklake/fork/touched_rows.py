@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from forklake.data.parquet.delete_files import positions_of, united, without
+from forklake.data.parquet.delete_files import ascending, positions_of, united, without
 from forklake.data.storage.storage import Storage
 from forklake.fork.version_vectors import Events
 from forklake.model.ids import DataFileId, DeleteFileId, SnapshotId
@@ -48,13 +48,13 @@ class LostPositions:
 
     def all(self, inlined: Iterable[int], files: Iterable[DeleteFile]) -> Positions:
         """What was deleted inline, and what delete files name: ascending, each once."""
-        return united([pa.array(sorted(inlined), pa.int64()), *map(self.named, files)])
+        return united([ascending(inlined), *map(self.named, files)])
 
     def more(self, state: FileState, than: FileState) -> Positions:
         """What a file has lost in one state and not in another."""
         if state.file.deletes is None or state.deletes[0] == than.deletes[0]:
             # What one delete file names need not be read to tell two states apart.
-            fresh = pa.array(sorted(state.positions - than.positions), pa.int64())
+            fresh = ascending(state.positions - than.positions)
             if than.file.deletes is None or state.file.deletes is not None or not len(fresh):
                 return fresh
             return without(fresh, self.named(than.file.deletes))

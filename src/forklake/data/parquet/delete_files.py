@@ -6,6 +6,8 @@ duplicates, such as the DuckLake extension, would otherwise bring rows back.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -42,6 +44,16 @@ def lost_positions(storage: Storage, file: DeleteFile | None, inlined: pa.Array 
     if file is not None:
         parts.append(positions_of(storage, file))
     return united(parts)
+
+
+def ascending(positions: Iterable[int]) -> pa.Array:
+    """Positions in order."""
+    return pa.array(sorted(positions), pa.int64())
+
+
+def joined(one: pa.Array | None, other: pa.Array) -> pa.Array:
+    """Positions of two lists that have none in common, in order."""
+    return other if one is None else pa.concat_arrays([one, other]).sort()
 
 
 def united(parts: list[pa.Array]) -> pa.Array:

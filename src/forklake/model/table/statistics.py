@@ -4,10 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypedDict
 
 from forklake.model.ids import ColumnId
 from forklake.model.table.files import ColumnStats
 from forklake.model.types.extremes import greatest, least
+
+
+class OuterBounds(TypedDict):
+    """The least and the greatest value of a column, and their keys."""
+
+    min_value: str | None
+    max_value: str | None
+    min_key: str | None
+    max_key: str | None
+
+
+def outer_bounds(one: Bounds | ColumnStats, other: ColumnStats) -> OuterBounds:
+    """The bounds of a column over two sets of rows."""
+    min_key, min_value = least((one.min_key, one.min_value), (other.min_key, other.min_value))
+    max_key, max_value = greatest((one.max_key, one.max_value), (other.max_key, other.max_value))
+    return {"min_value": min_value, "max_value": max_value, "min_key": min_key, "max_key": max_key}
+
+
+def either(one: bool | None, other: bool | None) -> bool | None:
+    """Whether one of two holds; None where neither does and one does not say."""
+    both = (one, other)
+    return True if True in both else None if None in both else False
+
+
+def stats_of_both(known: ColumnStats, more: ColumnStats) -> ColumnStats:
+    """What is known of a column over two sets of rows; how much room it takes is that of the first."""
+    nulls = (known.null_count, more.null_count)
+    return replace(
+        known,
+        value_count=known.value_count + more.value_count,
+        null_count=None if nulls[0] is None else nulls[0] + (nulls[1] or 0),
+        contains_nan=either(known.contains_nan, more.contains_nan),
+        **outer_bounds(known, more),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +58,10 @@ class Bounds:
 
     def with_stats(self, stats: ColumnStats) -> Bounds:
         """Wider, where a file goes beyond."""
-        min_key, min_value = least((self.min_key, self.min_value), (stats.min_key, stats.min_value))
-        max_key, max_value = greatest((self.max_key, self.max_value), (stats.max_key, stats.max_value))
         wider = Bounds(
             self.contains_null or stats.null_count != 0,
             self.contains_nan if stats.min_key is None else self._may_be_nan(stats),
-            min_value,
-            max_value,
-            min_key,
-            max_key,
+            **outer_bounds(self, stats),
         )
         return self if wider == self else wider
 
@@ -39,8 +69,7 @@ class Bounds:
         """Certain only if every file is; None where one does not say, and for types without NaN."""
         if self.min_key is None:
             return stats.contains_nan
-        both = (self.contains_nan, stats.contains_nan)
-        return True if True in both else None if None in both else False
+        return either(self.contains_nan, stats.contains_nan)
 
 
 @dataclass(frozen=True, slots=True)
