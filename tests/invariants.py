@@ -19,7 +19,8 @@ import forklake
 from forklake.data.parquet.schema import ROW_ID_NAME
 from forklake.model.ids import SnapshotId
 from forklake.model.types.data_types import to_sql
-from forklake.store.files import FileReader, delete_file
+from forklake.store.file_values import delete_file
+from forklake.store.files import FileReader
 
 _FIELD_IDS = {"file_path": b"2147483546", "pos": b"2147483545"}
 

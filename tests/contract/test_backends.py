@@ -16,6 +16,7 @@ import forklake
 from forklake.errors import CatalogExists, CorruptMetadata, StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Database, Session, UniqueViolation, as_time
+from forklake.store.row_sets import SETTINGS, RowSet
 
 RunSql = Callable[..., list[tuple[Any, ...]]]
 InThreads = Callable[..., list[Any]]
@@ -29,7 +30,12 @@ only_postgresql = pytest.mark.parametrize("lake_url", ["postgresql"], indirect=T
 
 
 def write(session: Session, *keys: str) -> None:
-    session.insert("ducklake_metadata", ("key", "value"), [(key, "test") for key in keys])
+    session.insert(SETTINGS, [(key, "test") for key in keys])
+
+
+def keyed(table: str, keys: tuple[str, ...]) -> RowSet:
+    """Rows that are named by their keys, to be ended."""
+    return RowSet(table, keys, len(keys))
 
 
 def written(raw: RunSql) -> list[str]:
@@ -116,7 +122,7 @@ def fail_on_a_key(database: Database, head: CatalogId) -> None:
         session.lock_head(head)
         write(session, "lost")
         numbers = ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id")
-        session.insert("ducklake_snapshot", numbers, [(0, datetime.now(UTC), 0, 0, 0)])
+        session.insert(RowSet("ducklake_snapshot", numbers), [(0, datetime.now(UTC), 0, 0, 0)])
         session.commit()
 
 
@@ -124,7 +130,7 @@ def fail_on_an_end(database: Database, head: CatalogId) -> None:
     with pytest.raises(CorruptMetadata), database.transaction() as session:
         session.lock_head(head)
         write(session, "lost")
-        session.end_rows("ducklake_schema", ("schema_id",), [(99,)], catalog=head, end=SnapshotId(5))
+        session.end_rows(keyed("ducklake_schema", ("schema_id",)), [(99,)], catalog=head, end=SnapshotId(5))
         session.commit()
 
 
@@ -192,7 +198,7 @@ USES: dict[str, Callable[[Session], object]] = {
     "execute": lambda session: session.execute("end_catalog", catalog=0, snapshot=2),
     "insert": lambda session: write(session, "late"),
     "end_rows": lambda session: session.end_rows(
-        "ducklake_schema", ("schema_id",), [(1,)], catalog=CatalogId(0), end=SnapshotId(2)
+        keyed("ducklake_schema", ("schema_id",)), [(1,)], catalog=CatalogId(0), end=SnapshotId(2)
     ),
     "allocate": lambda session: session.allocate(),
     "lock_head": lambda session: session.lock_head(CatalogId(0)),
@@ -333,7 +339,7 @@ def as_stored(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def test_rows_of_every_kind_are_inserted_as_they_are(database: Database, raw: RunSql, count: int) -> None:
     rows = schema_rows(count)
     with database.transaction() as session:
-        session.insert("ducklake_schema", SCHEMA_COLUMNS, rows)
+        session.insert(RowSet("ducklake_schema", SCHEMA_COLUMNS), rows)
         session.commit()
     assert as_stored(raw(READ_SCHEMAS)) == rows
 
@@ -342,7 +348,7 @@ def test_a_set_larger_than_any_buffer_on_the_way_is_inserted(database: Database,
     # 40 MB: the statistics of some hundred thousand files.
     rows = [(900, number, 1, f"{number:06}" + "x" * 20_000) for number in range(2000)]
     with database.transaction() as session:
-        session.insert("ducklake_schema", ("catalog_id", "schema_id", "begin_snapshot", "path"), rows)
+        session.insert(RowSet("ducklake_schema", ("catalog_id", "schema_id", "begin_snapshot", "path")), rows)
         session.commit()
     assert raw("SELECT count(*), sum(length(path)), max(path) FROM ducklake_schema") == [
         (2000, 2000 * 20_006, rows[-1][3])
@@ -352,8 +358,7 @@ def test_a_set_larger_than_any_buffer_on_the_way_is_inserted(database: Database,
 def test_columns_may_be_given_in_any_order_and_left_out(database: Database, raw: RunSql) -> None:
     with database.transaction() as session:
         session.insert(
-            "ducklake_schema",
-            ("path", "begin_snapshot", "schema_id", "catalog_id"),
+            RowSet("ducklake_schema", ("path", "begin_snapshot", "schema_id", "catalog_id")),
             [("p", 7, 1, 900), (None, 8, 2, 900)],
         )
         session.commit()
@@ -367,7 +372,7 @@ def test_times_keep_their_microseconds_and_their_moment(database: Database, raw:
     columns = ("catalog_id", "path", "schedule_start")
     rows = [(900, f"{number:02}", moment) for number, moment in enumerate(TIMES)]
     with database.transaction() as session:
-        session.insert("ducklake_files_scheduled_for_deletion", columns, rows)
+        session.insert(RowSet("ducklake_files_scheduled_for_deletion", columns), rows)
         session.commit()
     found = raw("SELECT schedule_start FROM ducklake_files_scheduled_for_deletion ORDER BY path")
     assert [None if moment is None else as_time(moment) for (moment,) in found] == TIMES
@@ -377,8 +382,8 @@ def test_a_time_means_the_same_moment_in_whichever_zone_it_is_asked_for(database
     columns = ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id")
     moment = datetime(2100, 1, 1, 12, 0, 0, 500, UTC)
     with database.transaction() as session:
-        session.insert("ducklake_snapshot", columns, [(77, moment, 0, 0, 0)])
-        session.insert("ducklake_catalog", NAME_COLUMNS, [(9, str(uuid.UUID(int=9)), "c", 77)])
+        session.insert(RowSet("ducklake_snapshot", columns), [(77, moment, 0, 0, 0)])
+        session.insert(RowSet("ducklake_catalog", NAME_COLUMNS), [(9, str(uuid.UUID(int=9)), "c", 77)])
         session.commit()
     for hours in (-11, -5, 0, 5.5, 14):
         zone = timezone(timedelta(hours=hours))
@@ -399,12 +404,12 @@ def test_a_time_is_stored_as_its_moment_in_whichever_zone_it_is_given(database: 
         for place, zone in enumerate(zones)
     ]
     with database.transaction() as session:
-        session.insert("ducklake_snapshot", columns, rows)
+        session.insert(RowSet("ducklake_snapshot", columns), rows)
         names = [(place, str(uuid.UUID(int=place)), "c", 70 + place) for place in range(3)]
         session.insert(
-            "ducklake_catalog", ("end_snapshot", *NAME_COLUMNS), [(71, *names[0]), (72, *names[1])]
+            RowSet("ducklake_catalog", ("end_snapshot", *NAME_COLUMNS)), [(71, *names[0]), (72, *names[1])]
         )
-        session.insert("ducklake_catalog", NAME_COLUMNS, names[2:])
+        session.insert(RowSet("ducklake_catalog", NAME_COLUMNS), names[2:])
         session.commit()
     asked = [moment + timedelta(hours=place, minutes=1) for place in range(3)]
     assert [database.rows("catalog_by_name_at_time", name="c", time=time) for time in asked] == [
@@ -416,8 +421,10 @@ def test_a_time_is_stored_as_its_moment_in_whichever_zone_it_is_given(database: 
 
 def test_no_rows_are_no_work(database: Database, raw: RunSql) -> None:
     with database.transaction() as session:
-        session.insert("ducklake_schema", SCHEMA_COLUMNS, [])
-        session.end_rows("ducklake_schema", ("schema_id",), [], catalog=CatalogId(900), end=SnapshotId(1))
+        session.insert(RowSet("ducklake_schema", SCHEMA_COLUMNS), [])
+        session.end_rows(
+            keyed("ducklake_schema", ("schema_id",)), [], catalog=CatalogId(900), end=SnapshotId(1)
+        )
         session.commit()
     assert raw(READ_SCHEMAS) == []
 
@@ -437,12 +444,11 @@ def test_live_rows_end_by_their_keys_and_others_live_on(database: Database, raw:
     bystanders = [(900, -1, 0, "other key", 10, "v"), (901, 0, 0, "other catalog", 10, "v")]
     bystanders += [(901, *row[1:]) for row in rows[:50]]
     with database.transaction() as session:
-        session.insert("ducklake_column_tag", TAG_COLUMNS, rows + bystanders)
+        session.insert(RowSet("ducklake_column_tag", TAG_COLUMNS), rows + bystanders)
         session.commit()
     with database.transaction() as session:
         session.end_rows(
-            "ducklake_column_tag",
-            TAG_KEYS,
+            keyed("ducklake_column_tag", TAG_KEYS),
             [row[1:5] for row in rows],
             catalog=CatalogId(900),
             end=SnapshotId(11),
@@ -456,10 +462,9 @@ def test_live_rows_end_by_their_keys_and_others_live_on(database: Database, raw:
 def test_rows_that_a_transaction_has_added_can_end_in_it(database: Database, raw: RunSql) -> None:
     rows = tag_rows(10)
     with database.transaction() as session:
-        session.insert("ducklake_column_tag", TAG_COLUMNS, rows)
+        session.insert(RowSet("ducklake_column_tag", TAG_COLUMNS), rows)
         session.end_rows(
-            "ducklake_column_tag",
-            TAG_KEYS,
+            keyed("ducklake_column_tag", TAG_KEYS),
             [row[1:5] for row in rows],
             catalog=CatalogId(900),
             end=SnapshotId(11),
@@ -482,8 +487,7 @@ def test_ending_a_row_that_is_not_live_is_refused_and_leaves_nothing(
 ) -> None:
     with database.transaction() as session:
         session.insert(
-            "ducklake_column_tag",
-            (*TAG_COLUMNS, "end_snapshot"),
+            RowSet("ducklake_column_tag", (*TAG_COLUMNS, "end_snapshot")),
             [
                 (900, 1, 1, "live", 10, "v", None),
                 (900, 2, 2, "ended", 10, "v", 11),
@@ -497,8 +501,7 @@ def test_ending_a_row_that_is_not_live_is_refused_and_leaves_nothing(
         with database.transaction() as session:
             write(session, "lost")
             session.end_rows(
-                "ducklake_column_tag",
-                TAG_KEYS,
+                keyed("ducklake_column_tag", TAG_KEYS),
                 [(1, 1, "live", 10), key],
                 catalog=CatalogId(900),
                 end=SnapshotId(12),
@@ -515,12 +518,12 @@ def test_ending_a_row_that_is_not_live_is_refused_and_leaves_nothing(
 def test_a_key_that_is_taken_is_refused_and_leaves_nothing(database: Database, raw: RunSql) -> None:
     rows = tag_rows(3)
     with database.transaction() as session:
-        session.insert("ducklake_column_tag", TAG_COLUMNS, rows)
+        session.insert(RowSet("ducklake_column_tag", TAG_COLUMNS), rows)
         session.commit()
     for again in ([rows[1]], [*tag_rows(2000)[1000:], rows[2]], [(902, 1, 1, "k", 1, "v")] * 2):
         with pytest.raises(UniqueViolation), database.transaction() as session:
             write(session, "lost")
-            session.insert("ducklake_column_tag", TAG_COLUMNS, again)
+            session.insert(RowSet("ducklake_column_tag", TAG_COLUMNS), again)
             session.commit()
     assert raw("SELECT count(*) FROM ducklake_column_tag") == [(3,)]
     assert written(raw) == []
@@ -565,10 +568,10 @@ def test_a_name_that_is_live_cannot_be_given_twice_and_one_that_ended_can(
     row: Callable[[int, int | None], tuple[Any, ...]],
 ) -> None:
     with database.transaction() as session:
-        session.insert(table, columns, [row(1, 5), row(2, 6), row(3, None)])
+        session.insert(RowSet(table, columns), [row(1, 5), row(2, 6), row(3, None)])
         session.commit()
     with pytest.raises(UniqueViolation), database.transaction() as session:
-        session.insert(table, columns, [row(4, None)])
+        session.insert(RowSet(table, columns), [row(4, None)])
         session.commit()
     assert raw(f"SELECT count(*) FROM {table}") == [(3,)]
 
@@ -593,7 +596,7 @@ def test_only_one_of_many_writers_gets_a_name(
 def test_a_missing_value_is_not_taken_for_a_key_that_exists(database: Database, raw: RunSql) -> None:
     # Callers read UniqueViolation as "the name is taken": nothing else may be called that.
     with pytest.raises(StoreError) as caught, database.transaction() as session:
-        session.insert("ducklake_metadata", ("key", "value"), [("lost", None)])
+        session.insert(SETTINGS, [("lost", None)])
         session.commit()
     assert not isinstance(caught.value, UniqueViolation)
     assert raw("SELECT count(*) FROM ducklake_metadata WHERE key = 'lost'") == [(0,)]
@@ -676,17 +679,17 @@ def test_numbers_rise_in_the_order_of_commits_within_a_catalog(
     def commit_many(database: Database) -> None:
         for _ in range(15):
             with database.transaction() as session:
-                row, numbers = session.lock_head(catalog.id)
-                assert row is not None
+                at, numbers = session.lock_head(catalog.id)
+                assert at is not None
                 session.execute(
                     "move_head",
                     catalog=catalog.id,
                     snapshot=numbers.snapshot_id,
                     time=numbers.snapshot_time,
-                    schema_version=row[1],
+                    schema_version=at.schema_version,
                 )
                 # Whoever holds the head is the only one to get here.
-                before_and_after.append((row[0], numbers.snapshot_id))
+                before_and_after.append((at.snapshot_id, numbers.snapshot_id))
                 session.commit()
 
     handles = [lake, lake, reopen(), reopen()]
@@ -733,8 +736,8 @@ def test_a_writer_waits_for_the_head_that_another_holds_and_then_sees_what_it_di
 
     waiting = threading.Thread(target=second_writer)
     with lake._database.transaction() as session:
-        row, numbers = session.lock_head(head)
-        assert row is not None
+        at, numbers = session.lock_head(head)
+        assert at is not None
         session.execute(
             "move_head",
             catalog=head,
@@ -749,7 +752,7 @@ def test_a_writer_waits_for_the_head_that_another_holds_and_then_sees_what_it_di
         session.commit()
     waiting.join()
     (found, later), *_ = seen
-    assert found[:2] == (numbers.snapshot_id, 7)
+    assert (found.snapshot_id, found.schema_version) == (numbers.snapshot_id, 7)
     assert later.snapshot_id > numbers.snapshot_id
 
 
@@ -790,7 +793,7 @@ def test_readers_are_not_blocked_by_a_writer_and_do_not_see_its_rows(
     with lake._database.transaction() as session:
         _, numbers = session.lock_head(catalog.id)
         write(session, "unseen")
-        session.insert("ducklake_schema", SCHEMA_COLUMNS, schema_rows(2000))
+        session.insert(RowSet("ducklake_schema", SCHEMA_COLUMNS), schema_rows(2000))
         session.execute(
             "move_head",
             catalog=catalog.id,
@@ -816,10 +819,11 @@ def test_many_threads_read_through_one_handle(
 
 
 HOLD = """
+from forklake.store.row_sets import SETTINGS
 with forklake.connect(sys.argv[1]) as lake:
     session = lake._database.transaction()
     session.lock_head(0)
-    session.insert("ducklake_metadata", ("key", "value"), [("lost", "test")])
+    session.insert(SETTINGS, [("lost", "test")])
     session.rows("setting", key="lost")
     say("held")
     input()

@@ -41,6 +41,7 @@ from forklake.errors import (
 )
 from forklake.localpg import LocalPostgres
 from forklake.store.backend import Database, Interrupted
+from forklake.store.row_sets import SETTINGS
 
 RunSql = Callable[..., list[tuple[Any, ...]]]
 InThreads = Callable[..., list[Any]]
@@ -919,7 +920,7 @@ def test_a_transaction_that_loses_its_connection_leaves_nothing_and_says_so(
     database = far_lake._database
     with refused(Interrupted), database.transaction() as session:
         session.lock_head(far_lake.catalog("a").id)
-        session.insert("ducklake_metadata", ("key", "value"), [("lost", "x")])
+        session.insert(SETTINGS, [("lost", "x")])
         assert session.rows("setting", key="lost") == [("x",)]
         cut_off()
         session.commit()

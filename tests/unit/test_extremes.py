@@ -8,9 +8,9 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.commit.table_statistics import Bounds
 from forklake.model.ids import ColumnId
 from forklake.model.table.files import ColumnStats
+from forklake.model.table.statistics import Bounds
 from forklake.model.types.data_types import DataType, Scalar
 from forklake.model.types.sort_keys import PREFIX_BYTES, bounds, max_key, min_key
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from forklake.commit.table_statistics import Bounds, widened
 from forklake.model.ids import ColumnId
 from forklake.model.table.files import ColumnStats
+from forklake.model.table.statistics import Bounds, widened
 
 COLUMN = ColumnId(1)
 

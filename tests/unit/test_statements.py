@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import duckdb
 import psycopg
 import pytest
 import sqlglot
-from psycopg import pq, sql
+from psycopg import pq
 from sqlglot import exp
 
 import forklake
@@ -276,18 +275,6 @@ def test_every_statement_is_valid_on_duckdb() -> None:
             assert plan.fetchall(), name
 
 
-@pytest.fixture
-def postgres_connection(postgres_schema_url: str) -> Iterator[psycopg.Connection]:
-    """A connection that stands in a schema with an empty lake."""
-    schema = postgres_schema_url.rpartition("=")[2]
-    server = urlsplit(postgres_schema_url)._replace(query="").geturl()
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
-        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
-        connection.execute(schema_script("postgresql").encode())
-        yield connection
-
-
 def test_every_statement_is_valid_on_postgresql(postgres_connection: psycopg.Connection) -> None:
     for name, text in statements("postgresql").items():
         places = {parameter: place for place, parameter in enumerate(sorted(parameters(text)), 1)}
@@ -300,7 +287,7 @@ def test_every_statement_is_valid_on_postgresql(postgres_connection: psycopg.Con
 
 METHODS = {"rows", "ask", "execute", "_rows", "_run", "_rows_once"}
 # What the helper of a module adds to what its callers give.
-GIVEN = {"store/read_catalogs.py": {"catalog", "at"}, "store/files.py": {"catalog", "table", "at"}}
+GIVEN = {"store/catalog_state.py": {"catalog", "at"}, "store/files.py": {"catalog", "table", "at"}}
 
 
 def calls() -> Iterator[tuple[str, str, str, set[str] | None]]:
@@ -363,7 +350,7 @@ def test_every_statement_is_given_exactly_its_parameters() -> None:
 
 
 def test_no_statement_text_stands_in_the_source() -> None:
-    """SQL on the lake's tables lives in the files, or is built by `tables.py` from names it knows."""
+    """SQL on the lake's tables lives in the files, or is built from declared names: see test_row_sets."""
     found = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in sorted(SOURCE.rglob("*.py"))

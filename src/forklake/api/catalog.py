@@ -32,8 +32,11 @@ from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.snapshots import CommitInfo, Head, Snapshot
+from forklake.model.time_travel import Moment
 from forklake.store.backend import Database
-from forklake.store.read_catalogs import Moment, catalog_named, dropped, snapshots
+from forklake.store.catalogs import catalog_named, dropped, latest_name
+from forklake.store.lineages import fork_point, parent_of
+from forklake.store.snapshots import snapshots
 
 if TYPE_CHECKING:
     from forklake.api.lake import Lake
@@ -93,11 +96,11 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
         One that was dropped is named too: asking it for more raises `CatalogNotFound`.
         """
-        found = self._database.rows("parent_catalog", catalog=self.id)
-        if not found:
+        found = parent_of(self._database, self.id)
+        if found is None:
             return None
-        parent = replace(self._scope.present(), id=CatalogId(found[0][0]), name=found[0][1])
-        return Catalog(parent, self._lake)
+        parent, name = found
+        return Catalog(replace(self._scope.present(), id=parent, name=name), self._lake)
 
     def fork(self, name: str, **options: Unpack[ForkKeywords]) -> Catalog:
         """Make a catalog that begins as this one is now, or as it is shown; see `Lake.fork`."""
@@ -165,12 +168,11 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         return catalog_diff(self._context, self.name, sides, net, list(rows))
 
     def _fork_point(self, head: Head) -> SnapshotId:
-        found = self._database.rows("fork_point", catalog=self.id)
-        if not found:
+        point = fork_point(self._database, self.id)
+        if point is None:
             raise InvalidArgument(
                 f'"{self.name}" was not forked from another catalog: say what to compare it with'
             )
-        point = SnapshotId(found[0][0])
         if head.snapshot_id < point:
             raise InvalidArgument(
                 f'"{self.name}" is shown as it was at snapshot {head.snapshot_id}, before it was forked at '
@@ -243,7 +245,7 @@ def name_of(context: LakeContext, catalog: object) -> str:
             f'"{catalog.name}" is shown as it was at {scope.moment}: pass it as it is now, or its name'
         )
     # It may have been renamed since the handle was made.
-    name, ended = context.database.rows("catalog_name", catalog=catalog.id)[0]
+    name, ended = latest_name(context.database, catalog.id)
     if ended is not None:
         raise dropped(context.database, catalog.id)
     return name

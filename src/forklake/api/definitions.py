@@ -11,7 +11,7 @@ from forklake.api.scoped import Name
 from forklake.api.table import Table
 from forklake.commit.draft import Draft, Tagged
 from forklake.commit.write_target import check_tag, without_options
-from forklake.data.input.batches import Rows
+from forklake.data.input.arrow_streams import Rows
 from forklake.data.input.inferred_columns import derived
 from forklake.engine.check_sql import check_query
 from forklake.errors import InvalidArgument, InvalidName

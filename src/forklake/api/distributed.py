@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import Any, Unpack
 
 from forklake.commit.once import check_work
-from forklake.commit.reservations import ReservationInfo, reservations
 from forklake.context.catalog_scope import CatalogScope
 from forklake.distributed.coordinator import Coordinator, Given
 from forklake.errors import InvalidArgument
-from forklake.model.distributed import DistributedSnapshot
+from forklake.model.distributed import DistributedSnapshot, ReservationInfo
 from forklake.model.ids import SnapshotId
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import CommitInfo, author_of
+from forklake.store.reservations import reservations
 
 HOUR = timedelta(hours=1)
 

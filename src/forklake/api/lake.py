@@ -48,8 +48,11 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
+from forklake.model.time_travel import Moment
 from forklake.store.address import parse_url
 from forklake.store.backend import Database
+from forklake.store.catalog_writes import set_expiry
+from forklake.store.catalogs import catalog_exists, catalog_named, catalog_named_at, catalogs
 from forklake.store.open import (
     check_version,
     create_lake,
@@ -57,14 +60,7 @@ from forklake.store.open import (
     is_finished,
     open_database,
 )
-from forklake.store.read_catalogs import (
-    Moment,
-    catalog_named,
-    catalog_named_at,
-    catalogs,
-    latest_snapshot,
-    snapshots,
-)
+from forklake.store.snapshots import latest_snapshot, snapshots
 
 _REPLAY = timedelta(hours=1)
 """After that, the fork that a replay needed may be dropped, if the process that made it is gone."""
@@ -98,7 +94,7 @@ class Lake(Handle):
             name = self._name(catalog)  # pyright: ignore[reportArgumentType]
         except (NamingError, InvalidArgument):
             return False
-        return bool(self._database.rows("catalog_by_name", name=name))
+        return catalog_exists(self._database, name)
 
     def __iter__(self) -> Iterator[str]:
         """The names of the catalogs."""
@@ -221,7 +217,7 @@ class Lake(Handle):
         catalog_id, _, _ = catalog_named(self._database, self._name(name))
         with self._database.transaction() as session:
             expires = None if ttl is None else self._database.now() + ttl
-            session.execute("set_expiry", catalog=catalog_id, expires=expires)
+            set_expiry(session, catalog_id, expires)
             session.commit()
 
     def now(self) -> datetime:

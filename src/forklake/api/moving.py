@@ -9,6 +9,8 @@ from forklake.errors import FileMissing, InvalidArgument
 from forklake.fork.paths import refuse_overlap
 from forklake.store.backend import Database
 from forklake.store.home import ReadOnlyDatabase, former_home, remember_home
+from forklake.store.paths import move_files, some_files
+from forklake.store.settings import set_setting, setting
 
 _SAMPLE = 20
 """So many of the oldest files are looked for in the new place, and of the newest."""
@@ -30,7 +32,7 @@ def guarded(database: Database, data_path: str) -> Database:
 
 def _with_files(database: Database, data_path: str) -> Database:
     """The database, or one that can only be read if the folder of its files is gone."""
-    if "://" in data_path or Path(data_path).exists() or not database.rows("some_files", most=1):
+    if "://" in data_path or Path(data_path).exists() or not some_files(database, 1):
         return database
     return ReadOnlyDatabase(
         database,
@@ -41,25 +43,22 @@ def _with_files(database: Database, data_path: str) -> Database:
 
 def move(database: Database, storage: Storage, *, force: bool) -> None:
     """Note that the lake is at home here, and that its files are in this storage."""
-    found = database.rows("setting", key="data_path")
-    former, present = (found[0][0] if found else None), storage.data_path
+    former, present = setting(database, "data_path"), storage.data_path
     if not force:
         _check_files(database, storage)
     with database.transaction() as session:
         if present != former:
             refuse_overlap(session, present)
-            session.execute("remove_setting", key="data_path")
-            session.insert("ducklake_metadata", ("key", "value"), [("data_path", present)])
+            set_setting(session, "data_path", present)
             if former is not None:
-                # Files that were imported from inside of the data path have moved with it.
-                session.execute("move_files", former=former, present=present)
+                move_files(session, former, present)
         remember_home(session, database.home())
         session.commit()
 
 
 def _check_files(database: Database, storage: Storage) -> None:
     """Refuse a place that does not have the lake's files: some of the oldest, and of the newest."""
-    paths = [row[0] for row in database.rows("some_files", most=_SAMPLE)]
+    paths = some_files(database, _SAMPLE)
     missing: list[str] = []
     for path in dict.fromkeys(paths):
         try:

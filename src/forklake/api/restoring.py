@@ -13,7 +13,7 @@ from forklake.commit.restore import dropped_table, restore_all, restore_table
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import CommitInfo
-from forklake.store.read_catalogs import Moment, moment_of
+from forklake.model.time_travel import Moment, moment_of
 
 
 class RestoreVerbs(ScopedHandle):

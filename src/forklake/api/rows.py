@@ -29,7 +29,8 @@ from forklake.commit.write_target import writer_for
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.data.conform import conform, misfit_of
-from forklake.data.input.batches import Rows, rows_of
+from forklake.data.input.arrow_streams import Rows, stream_of
+from forklake.data.input.batches import rows_of
 from forklake.data.input.rows import Given
 from forklake.data.parquet.foreign_files import By, Inspection
 from forklake.data.parquet.table_writer import TableWriter
@@ -45,8 +46,8 @@ from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.predicate import Predicate, parse_expression
 from forklake.model.table.columns import Columns
 from forklake.model.table.files import WrittenFile
+from forklake.model.time_travel import Moment
 from forklake.scan.scan_plan import plan_scan
-from forklake.store.read_catalogs import Moment
 
 
 @dataclass(slots=True)
@@ -345,10 +346,9 @@ class RowVerbs(Forms):
     def _taken_in(self, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
         """New rows with the columns that they have, and defaults for the others."""
         context = self._scope.context
-        first = next(batches, None)
-        if first is None:
+        given = stream_of(batches)
+        if given is None:
             return Arrived()
-        given = pa.RecordBatchReader.from_batches(first.schema, _chained([first], batches))
         reader = rows_of(given, table.columns, evaluate=context.engine.evaluate)
         writer = writer_for(draft, table, context.storage, context.options, draft.written)
         return take_in(reader, reader.schema, writer)

@@ -35,9 +35,9 @@ from forklake.model.table.partition_and_sort import (
     show_transform,
     sort_keys,
 )
+from forklake.model.time_travel import Moment, moment_of
 from forklake.model.types.arrow import TypeSource, to_arrow, type_of
 from forklake.scan.scan_plan import plan_scan
-from forklake.store.read_catalogs import Moment, moment_of
 
 
 def partitioning_of(draft: Draft, table: Definition) -> tuple[str, ...]:

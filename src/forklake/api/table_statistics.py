@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from forklake.commit.draft import Draft
 from forklake.data.statistics import summarise
@@ -11,9 +11,9 @@ from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, SnapshotId
 from forklake.model.snapshots import Snapshot
 from forklake.model.table.files import ColumnStats
-from forklake.model.types.extremes import greatest, least
+from forklake.model.table.statistics import stats_of_both
 from forklake.scan.scan_plan import ScanRows, plan_files, plan_scan
-from forklake.store.read_catalogs import snapshots
+from forklake.store.snapshots import footprints_between, snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ def stats_of(draft: Draft, table: Table) -> TableStats:
     known: dict[ColumnId, ColumnStats] = source.reader.column_totals() if source.is_stored else {}
     for part in rows:
         for entry in summarise(part.rows, table.columns):
-            known[entry.column_id] = _wider(known.get(entry.column_id), entry)
+            before = known.get(entry.column_id)
+            known[entry.column_id] = entry if before is None else stats_of_both(before, entry)
     columns = {column.name: known[column.id] for column in table.columns if column.id in known}
     return TableStats(
         0 if totals is None else totals.record_count,
@@ -98,27 +99,10 @@ def stats_of(draft: Draft, table: Table) -> TableStats:
     )
 
 
-def _wider(known: ColumnStats | None, more: ColumnStats) -> ColumnStats:
-    if known is None:
-        return more
-    min_key, min_value = least((known.min_key, known.min_value), (more.min_key, more.min_value))
-    max_key, max_value = greatest((known.max_key, known.max_value), (more.max_key, more.max_value))
-    return replace(
-        known,
-        value_count=known.value_count + more.value_count,
-        null_count=None if known.null_count is None else known.null_count + (more.null_count or 0),
-        contains_nan=more.contains_nan or known.contains_nan,
-        min_key=min_key,
-        min_value=min_value,
-        max_key=max_key,
-        max_value=max_value,
-    )
-
-
 def history_of(draft: Draft, table: Table) -> list[Snapshot]:
     """The commits that touched a table or its rows, oldest first."""
     database, catalog = draft.state.database, draft.head.catalog_id
-    found = database.rows("footprints_between", catalog=catalog, start=-1, end=draft.head.snapshot_id)
+    found = footprints_between(database, catalog, -1, draft.head.snapshot_id)
     touched = {
         snapshot
         for snapshot, footprint in found

@@ -19,6 +19,7 @@ from forklake.engine.rows_by_id import changed_ids, changed_since, find_ids, row
 from forklake.errors import CommitConflict, InvalidArgument, SnapshotNotFound
 from forklake.model.changes import UNDONE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
+from forklake.model.types.arrow import one_array
 from forklake.model.types.kernels import pc
 from forklake.scan.change_plan import plan_changes, plan_places
 from forklake.scan.scan_plan import Source, plan_scan
@@ -81,7 +82,7 @@ def _changes(source: Source, start: SnapshotId, end: SnapshotId, context: LakeCo
 
 def _ids(changes: pa.Table, kinds: tuple[str, ...]) -> pa.Array:
     wanted = changes.filter(pc.is_in(changes.column(KIND), value_set=pa.array(kinds)))
-    return wanted.column(ROW_COLUMN).combine_chunks()
+    return one_array(wanted.column(ROW_COLUMN))
 
 
 def _at(source: Source, snapshot: SnapshotId) -> Source:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from forklake.api.assignments import Assignments, new_values
 from forklake.data.input import pandas as frames
-from forklake.data.input.batches import ArrowStream, opened
+from forklake.data.input.arrow_streams import arrow_rows
 from forklake.data.input.lossless import cast_rows, fit
 from forklake.data.input.python_values import array_of
 from forklake.engine.upsert import SOURCE, TARGET, Join
@@ -20,6 +20,7 @@ from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate, parse_predicate, parse_qualified
 from forklake.model.table.columns import Columns, find
+from forklake.model.types.arrow import one_array
 
 Matched = str | Assignments
 """`update`, `delete`, `ignore`, or new values by column: `{"n": "target.n + source.n"}`."""
@@ -128,8 +129,8 @@ def _fitted(data: Any, columns: Columns, cast: bool) -> pa.Table:
     if isinstance(data, list | tuple):
         return _from_dicts(list(data), by_name, cast)
     try:
-        source = frames.table_of(data, columns) if frames.is_frame(data) else data
-        table = opened(source).read_all() if isinstance(source, ArrowStream) else pa.table(source)
+        reader = arrow_rows(data, columns)
+        table = pa.table(data) if reader is None else reader.read_all()
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidData(f"no rows can be read from a {type(data).__name__}: {error}") from error
     table = table.drop_columns(list(frames.unnamed_index(table.schema, columns)))
@@ -141,8 +142,7 @@ def _fitted(data: Any, columns: Columns, cast: bool) -> pa.Table:
 
 
 def _one(values: pa.ChunkedArray, column: Column, cast: bool) -> pa.Array:
-    array = values.combine_chunks()
-    array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+    array = one_array(values)
     return cast_rows(array, column, 0) if cast else fit(array, column)
 
 

@@ -16,7 +16,7 @@ from forklake.api.catalog import Catalog
 from forklake.api.lake import Lake, connect
 from forklake.cli.render import Output
 from forklake.errors import InvalidArgument
-from forklake.store.read_catalogs import Moment
+from forklake.model.time_travel import Moment
 
 GLOBAL_PANEL = "Global options"
 _LAST_SNAPSHOT = 2**63 - 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,19 +12,24 @@ from forklake.commit.retry import commit_once
 from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument
 from forklake.model.changes import Change, Verb, notation, to_footprint
 from forklake.model.entities import Schema
-from forklake.model.ids import FOREVER, CatalogId, SchemaId, SnapshotId
+from forklake.model.ids import CatalogId, SchemaId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author, Head
-from forklake.store.backend import (
-    Allocation,
-    Database,
-    Row,
-    Session,
-    UniqueViolation,
-    as_time,
+from forklake.store.backend import Allocation, Database, Session, UniqueViolation
+from forklake.store.catalog_writes import (
+    LockedCatalog,
+    add_name,
+    add_root,
+    end_catalogs,
+    end_name,
+    has_expired,
+    lock_catalogs,
+    lock_expired,
+    reopen_catalog,
 )
-from forklake.store.entity_rows import STORED, rows_of
-from forklake.store.read_catalogs import catalog_named
+from forklake.store.catalogs import catalog_exists, catalog_named, dropped_catalog, latest_name
+from forklake.store.lineages import named
+from forklake.store.snapshots import add_snapshot
 
 _TICK = timedelta(microseconds=1)
 _LONGEST = timedelta(days=365_000)
@@ -43,7 +47,7 @@ def check_ttl(ttl: object) -> None:
 def create_catalog(database: Database, name: str, *, if_not_exists: bool, author: Author) -> None:
     """Create a root catalog with its schema `main`."""
     check_name(name, "catalog")
-    if if_not_exists and database.rows("catalog_by_name", name=name):
+    if if_not_exists and catalog_exists(database, name):
         return
 
     def write(session: Session) -> tuple[SnapshotId, None]:
@@ -65,11 +69,11 @@ def rename_catalog(database: Database, name: str, new_name: str, *, author: Auth
 
     def write(session: Session) -> tuple[SnapshotId, None]:
         new, numbers = advance(session, head, name)
-        if session.rows("catalog_name", catalog=catalog)[0][0] != name:
+        if latest_name(session, catalog)[0] != name:
             raise CatalogNotFound(f'catalog "{name}" was renamed by somebody else')
         _refuse_taken(session, new_name)
-        session.execute("end_catalog", catalog=catalog, snapshot=new.snapshot_id)
-        _insert_catalog(session, catalog, uuid, new_name, new)
+        end_name(session, catalog, new.snapshot_id)
+        add_name(session, catalog, uuid, new_name, new.snapshot_id)
         session.record(
             record_of(new, numbers, (Change(Verb.RENAME_CATALOG, catalog, name=new_name),), author)
         )
@@ -89,25 +93,23 @@ def undrop_catalog(
     new_name = name if as_name is None else check_name(as_name, "catalog")
 
     def write(session: Session) -> tuple[SnapshotId, None]:
-        found = session.rows("dropped_catalog", name=name)
-        if not found:
+        found = dropped_catalog(session, name)
+        if found is None:
             raise CatalogNotFound(f'no catalog of the name "{name}" was dropped')
-        catalog, uuid, snapshot, schema_version, data_path, moment = found[0]
-        locked = session.lock_head(CatalogId(catalog))
-        if locked is None or locked[0][3] is None:
+        catalog, uuid, head = found
+        locked = session.lock_head(catalog)
+        if locked is None or locked[0].end_snapshot is None:
             raise CatalogExists(f'catalog "{name}" was brought back by somebody else')
-        if session.rows("catalog_by_name", name=new_name):
+        if catalog_exists(session, new_name):
             raise _taken_again(new_name)
         _, numbers = locked
-        head = Head(CatalogId(catalog), SnapshotId(snapshot), schema_version, data_path, as_time(moment))
         new = replace(
             head,
             snapshot_id=numbers.snapshot_id,
             snapshot_time=max(numbers.snapshot_time, head.snapshot_time + _TICK),
         )
-        _insert_catalog(session, new.catalog_id, str(uuid), new_name, new)
-        session.execute("reopen_head", catalog=catalog, expires=expires)
-        session.execute("cancel_reservations", catalog=catalog)
+        add_name(session, catalog, uuid, new_name, new.snapshot_id)
+        reopen_catalog(session, catalog, expires)
         change = Change(Verb.UNDROP_CATALOG, catalog, name=new_name)
         session.record(record_of(new, numbers, (change,), author))
         return new.snapshot_id, None
@@ -126,14 +128,13 @@ def drop_catalog(database: Database, name: str, *, author: Author) -> None:
 
 def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -> None:
     """End catalogs in one commit, all or none."""
-    listed = json.dumps(names)
 
-    def lock(session: Session) -> list[Row]:
-        locked = session.rows("lock_heads", names=listed)
+    def lock(session: Session) -> list[LockedCatalog]:
+        locked = lock_catalogs(session, names)
         # Somebody may have renamed one while we waited for it.
-        named = {(row[0], row[1]) for row in session.rows("catalogs_by_names", names=listed)}
-        found = [row for row in locked if (row[0], row[1]) in named]
-        missing = set(names) - {row[0] for row in found}
+        still = {(found.name, found.id) for found in named(session, names)}
+        found = [catalog for catalog in locked if (catalog.name, catalog.id) in still]
+        missing = set(names) - {catalog.name for catalog in found}
         if missing:
             raise CatalogNotFound(
                 f'no catalog is named "{min(missing)}": `forklake catalogs` lists those that are'
@@ -146,26 +147,25 @@ def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -
 def drop_expired(database: Database, author: Author) -> list[str]:
     """End every catalog whose time to live is over, in one commit."""
     now = database.now()
-    if not database.rows("expired_catalogs", now=now):
+    if not has_expired(database, now):
         return []
-    return _drop(database, lambda session: session.rows("lock_expired", now=now), author)
+    return _drop(database, lambda session: lock_expired(session, now), author)
 
 
-def _drop(database: Database, lock: Callable[[Session], list[Row]], author: Author) -> list[str]:
-    """End the catalogs whose heads were locked: name, id, schema version, time of the last commit."""
+def _drop(database: Database, lock: Callable[[Session], list[LockedCatalog]], author: Author) -> list[str]:
+    """End the catalogs whose heads were locked."""
 
     def write(session: Session) -> tuple[SnapshotId, list[str]]:
         found = lock(session)
         if not found:
             return SnapshotId(0), []
         numbers = session.allocate()
-        moment = max(numbers.snapshot_time, *(as_time(row[3]) + _TICK for row in found))
-        snapshot, listed = numbers.snapshot_id, json.dumps([row[1] for row in found])
-        session.execute("end_catalogs", catalogs=listed, snapshot=snapshot)
-        session.execute("close_heads", catalogs=listed, snapshot=snapshot, time=moment)
-        dropped = [Change(Verb.DROP_CATALOG, catalog, name=name) for name, catalog, *_ in found]
-        record_for_many(session, numbers, moment, max(row[2] for row in found), dropped, author)
-        return snapshot, [row[0] for row in found]
+        moment = max(numbers.snapshot_time, *(catalog.snapshot_time + _TICK for catalog in found))
+        end_catalogs(session, [catalog.id for catalog in found], numbers.snapshot_id, moment)
+        dropped = [Change(Verb.DROP_CATALOG, catalog.id, name=catalog.name) for catalog in found]
+        version = max(catalog.schema_version for catalog in found)
+        record_for_many(session, numbers, moment, version, dropped, author)
+        return numbers.snapshot_id, [catalog.name for catalog in found]
 
     return commit_once(database, write)
 
@@ -182,37 +182,12 @@ def record_for_many(
 ) -> None:
     """Add one snapshot that did something to each of many catalogs; their heads are moved by the caller."""
     owners = [change.object_id for change in changes] if catalogs is None else catalogs
-    extra = None if author.extra is None else json.dumps(author.extra, ensure_ascii=False)
-    session.insert(
-        "ducklake_snapshot",
-        ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id"),
-        [(numbers.snapshot_id, moment, schema_version, numbers.next_catalog_id, numbers.next_file_id)],
+    done = (
+        # A fork collides with nothing, and there may be a million of them.
+        (owner, notation([change]), "[]" if change.verb == Verb.FORK_CATALOG else to_footprint([change]))
+        for owner, change in zip(owners, changes, strict=True)
     )
-    session.insert(
-        "ducklake_snapshot_changes",
-        (
-            "snapshot_id",
-            "catalog_id",
-            "changes_made",
-            "author",
-            "commit_message",
-            "commit_extra_info",
-            "footprint",
-        ),
-        [
-            (
-                numbers.snapshot_id,
-                owner,
-                notation([change]),
-                author.author,
-                author.message,
-                extra,
-                # A fork collides with nothing, and there may be a million of them.
-                "[]" if change.verb == Verb.FORK_CATALOG else to_footprint([change]),
-            )
-            for owner, change in zip(owners, changes, strict=True)
-        ],
-    )
+    add_snapshot(session, numbers, moment, schema_version, author, done)
 
 
 def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
@@ -220,32 +195,8 @@ def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
     catalog, main = CatalogId(numbers.catalog_ids[0]), SchemaId(numbers.catalog_ids[1])
     uuid = str(uuid4())
     head = Head(catalog, numbers.snapshot_id, 0, folder_for(name, uuid), numbers.snapshot_time)
-    _insert_catalog(session, catalog, uuid, name, head)
-    session.insert(
-        "ducklake_catalog_head",
-        ("catalog_id", "snapshot_id", "snapshot_time", "schema_version", "data_path", "created_at"),
-        [
-            (
-                catalog,
-                head.snapshot_id,
-                head.snapshot_time,
-                head.schema_version,
-                head.data_path,
-                head.snapshot_time,
-            )
-        ],
-    )
-    session.insert(
-        "ducklake_catalog_lineage",
-        ("catalog_id", "source_catalog_id", "max_snapshot", "depth"),
-        [(catalog, catalog, FOREVER, 0)],
-    )
     schema = Schema(main, str(uuid4()), "main", head.data_path + "main/")
-    session.insert(
-        "ducklake_schema",
-        ("catalog_id", "begin_snapshot", *STORED["schema"].columns),
-        [(catalog, head.snapshot_id, *row) for row in rows_of(schema).values()],
-    )
+    add_root(session, head, uuid, name, schema)
     changes = (Change(Verb.CREATE_CATALOG, catalog, name=name), Change(Verb.CREATE_SCHEMA, main, name="main"))
     session.record(record_of(head, numbers, changes, author))
     return head.snapshot_id
@@ -254,25 +205,17 @@ def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
 def advance(session: Session, head: Head, name: str) -> tuple[Head, Allocation]:
     """Lock a live catalog and take the next snapshot for it."""
     locked = session.lock_head(head.catalog_id)
-    if locked is None or locked[0][3] is not None:
+    if locked is None or locked[0].end_snapshot is not None:
         raise CatalogNotFound(f'catalog "{name}" was dropped by somebody else')
-    row, numbers = locked
-    moment = max(numbers.snapshot_time, as_time(row[2]) + _TICK)
+    at, numbers = locked
+    moment = max(numbers.snapshot_time, at.snapshot_time + _TICK)
     return replace(
-        head, snapshot_id=numbers.snapshot_id, schema_version=row[1], snapshot_time=moment
+        head, snapshot_id=numbers.snapshot_id, schema_version=at.schema_version, snapshot_time=moment
     ), numbers
 
 
-def _insert_catalog(session: Session, catalog: CatalogId, uuid: str, name: str, head: Head) -> None:
-    session.insert(
-        "ducklake_catalog",
-        ("catalog_id", "catalog_uuid", "catalog_name", "begin_snapshot"),
-        [(catalog, uuid, name, head.snapshot_id)],
-    )
-
-
 def _refuse_taken(session: Session, name: str) -> None:
-    if session.rows("catalog_by_name", name=name):
+    if catalog_exists(session, name):
         raise _taken(name)
 
 

@@ -30,8 +30,8 @@ from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import Partitioning, SortOrder
+from forklake.store.catalog_state import CatalogState
 from forklake.store.entity_rows import RowKey
-from forklake.store.read_catalogs import CatalogState
 
 Tagged = Schema | Table | View | Macro
 _KINDS: dict[type, Literal["schema", "table", "view", "macro"]] = {

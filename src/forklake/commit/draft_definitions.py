@@ -13,7 +13,7 @@ from forklake.model.entities import Macro, Schema, Table, TableInfo, Tag, View
 from forklake.model.ids import ColumnId, SchemaId, TableId
 from forklake.model.names import QualifiedName, check_name
 from forklake.model.snapshots import Head
-from forklake.store.read_catalogs import CatalogState
+from forklake.store.catalog_state import CatalogState
 
 E = TypeVar("E", Schema, Table, View, Macro)
 R = TypeVar("R", Table, View)

@@ -12,14 +12,13 @@ from pathlib import Path
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from forklake.commit.draft import Draft
+from forklake.commit.staged import NewMappings
 from forklake.data.parquet.foreign_files import Existing, Inspection
 from forklake.data.storage.storage import Storage
 from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError, raise_alone
 from forklake.model.entities import Table
-from forklake.model.ids import MappingId
 from forklake.model.names import in_user_folder
 from forklake.model.table.files import DataFile, WrittenFile
-from forklake.model.table.name_mapping import Mapping
 
 _THREADS = 8
 _KINDS = ("field_id", "by_name", "by_position")
@@ -165,17 +164,9 @@ def stage(draft: Draft, table: Table, storage: Storage, found: Iterable[Existing
     # All are looked at before anything is staged: a transaction may go on after a refusal.
     _refuse_known(storage, known, [existing.written for existing in files])
     staged = draft.staged(table)
-    mappings: dict[object, MappingId] = {}
+    mappings = NewMappings(staged)
     for existing in files:
-        mapping_id: MappingId | None = None
-        if existing.names:
-            # One call of DuckDB's reader takes the types of its first file for those of all.
-            key = existing.names, existing.signature
-            if key not in mappings:
-                mappings[key] = MappingId(staged.new_id())
-                staged.mappings[mappings[key]] = Mapping(mappings[key], existing.names)
-            mapping_id = mappings[key]
-        staged.add_file(existing.written, mapping_id=mapping_id)
+        staged.add_file(existing.written, mapping_id=mappings.of(existing.names, existing.signature))
         written = existing.written
         # Two who import one file under different names at the same time have its real name in common.
         staged.imported |= {written.path, _real(storage, written) or written.path}

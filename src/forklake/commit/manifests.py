@@ -9,17 +9,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from forklake.commit.draft import Draft
-from forklake.commit.staged import NOT_YET, StagedRows
+from forklake.commit.staged import NOT_YET, NewMappings, StagedRows
 from forklake.data.parquet.delete_files import lost_positions, positions_of, without
 from forklake.data.storage.storage import Storage
 from forklake.errors import InvalidManifest
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Table
-from forklake.model.ids import ROW_ID_COLUMN, CatalogId, DataFileId, DeleteFileId, MappingId, TableId
+from forklake.model.ids import ROW_ID_COLUMN, CatalogId, DataFileId, DeleteFileId, TableId
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
 from forklake.model.names import is_absolute
 from forklake.model.table.files import DeleteFile, WrittenDeletes, is_disjoint
-from forklake.model.table.name_mapping import Mapping as NameMapping
 from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import Positions, ScanFile, ScanRows, plan_files
 
@@ -291,13 +290,7 @@ class _Staging:
                     )
 
     def _add(self, added: Sequence[FilePart]) -> None:
-        mappings: dict[object, MappingId] = {}
+        mappings = NewMappings(self.staged)
         for part in added:
-            mapping_id: MappingId | None = None
-            if part.names:
-                key = part.names, part.signature
-                if key not in mappings:
-                    mappings[key] = MappingId(self.staged.new_id())
-                    self.staged.mappings[mappings[key]] = NameMapping(mappings[key], part.names)
-                mapping_id = mappings[key]
-            self.staged.add_file(part.written, mapping_id=mapping_id, newest_row=part.newest_row)
+            mapping = mappings.of(part.names, part.signature)
+            self.staged.add_file(part.written, mapping_id=mapping, newest_row=part.newest_row)

@@ -10,6 +10,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_text
 from forklake.model.snapshots import Author
 from forklake.store.backend import Allocation, Database, Session
+from forklake.store.commits_once import add_committed, committed_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +31,12 @@ class Once:
         said = self.author
         if self.other is not None:
             numbers, said = self.other.take(session, at, numbers)
-        session.insert(
-            "ducklake_commit_once",
-            ("catalog_id", "work", "snapshot_id"),
-            [(self.catalog, self.work, numbers.snapshot_id)],
-        )
+        add_committed(session, self.catalog, self.work, numbers.snapshot_id)
         return numbers, said
 
     def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
         """Whether this was committed as a snapshot whose number was drawn for it."""
         return committed_as(reader, self.catalog, self.work) == snapshot
-
-
-def committed_as(reader: Database | Session, catalog: CatalogId, work: str) -> SnapshotId | None:
-    """The snapshot that some work became, here or before the catalog was forked."""
-    found = reader.rows("committed_once", catalog=catalog, work=work)
-    return SnapshotId(found[0][0]) if found else None
 
 
 def check_work(work: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -12,32 +12,23 @@ from forklake.commit.adopt import adopt
 from forklake.commit.changes import Pair
 from forklake.commit.commit_plan import Plan
 from forklake.commit.conflicts import DROPPED, MERGE_RULES, RULES, conflict_error, conflicts
-from forklake.commit.retry import commit_once, snapshot_exists
-from forklake.commit.table_statistics import Figures, KnownFigures
+from forklake.commit.retry import commit_once
+from forklake.commit.table_statistics import KnownFigures
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Macro, Origin
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
-from forklake.store.backend import Allocation, Database, Record, Row, Session, as_time
-from forklake.store.entity_rows import (
-    STORED,
-    Entity,
-    RowKey,
-    StoredAs,
-    origins_of,
-    part_rows,
-    renumbered,
-    rows_of,
-    stamped,
-)
-from forklake.store.read_catalogs import dropped
+from forklake.model.table.statistics import Figures
+from forklake.store.backend import Allocation, Database, LockedHead, Record, Session
+from forklake.store.catalogs import dropped
+from forklake.store.entity_rows import Entity, origins_of, renumbered, rows_of, stamped
+from forklake.store.entity_writes import EntityWrites, add_schema_versions, burn_columns, end_files
+from forklake.store.snapshots import footprints_since, snapshot_exists
 
 _TICK = timedelta(microseconds=1)
 _RESHAPING = (Verb.CREATE_TABLE, Verb.ALTER_TABLE)
-
-_MASK_COLUMNS = ("catalog_id", "entity", "entity_id", "sub_id", "sub_key", "row_begin", "end_snapshot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +50,6 @@ class Published:
     def final_id(self, given: int) -> int:
         """The id that an object has now."""
         return self.ids.get(given, given)
-
-
-@dataclass(slots=True)
-class _Writes:
-    """Rows to end and rows to add."""
-
-    ended: dict[RowKey, Origin]
-    added: dict[tuple[str, tuple[str, ...]], list[Row]] = field(default_factory=dict)
-    """By table and columns."""
-
-    def add(self, table: str, columns: tuple[str, ...], row: Row) -> None:
-        """Add a row, to be inserted together with others of its kind."""
-        self.added.setdefault((table, columns), []).append(row)
 
 
 class Claim(Protocol):
@@ -117,11 +95,11 @@ def publish(
             raise StaleBase(f"the catalog has moved on since snapshot {base.snapshot_id}")
         if locked is None:
             raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
-        row, numbers = locked
+        at, numbers = locked
         said = author
         if claim is not None:
-            numbers, said = claim.take(session, SnapshotId(row[0]), numbers)
-        published = _write(session, plan, base, said, row, numbers, figures)
+            numbers, said = claim.take(session, at.snapshot_id, numbers)
+        published = _write(session, plan, base, said, at, numbers, figures)
         return published.head.snapshot_id, published
 
     published = commit_once(database, write, stands=snapshot_exists if claim is None else claim.stands)
@@ -134,14 +112,13 @@ def _write(
     plan: Plan,
     base: Head,
     author: Author,
-    row: Row,
+    at: LockedHead,
     numbers: Allocation,
     known: KnownFigures,
 ) -> Published:
-    at, schema_version, moment, ended = row
-    if ended is not None:
+    if at.end_snapshot is not None:
         raise dropped(session, base.catalog_id)
-    rebased = at != base.snapshot_id
+    rebased = at.snapshot_id != base.snapshot_id
     theirs = _check_conflicts(session, plan, base) if rebased else []
 
     ids = dict(zip(plan.new_ids, numbers.catalog_ids, strict=False))
@@ -149,32 +126,35 @@ def _write(
         base,
         snapshot_id=numbers.snapshot_id,
         # Rows come and go without touching the structure, and what was read of that stays good.
-        schema_version=schema_version + _is_restructured(plan),
+        schema_version=at.schema_version + _is_restructured(plan),
         # A catalog's times rise with its snapshots, whatever the clocks of its writers say.
-        snapshot_time=max(numbers.snapshot_time, as_time(moment) + _TICK),
+        snapshot_time=max(numbers.snapshot_time, at.snapshot_time + _TICK),
     )
     changes = [change.renumbered(lambda old: ids.get(old, old)) for change in plan.changes]
     writes, pairs = _writes(plan, ids, head)
     for table in plan.rows:
-        writes.ended |= table.ended
+        writes.end(table.ended)
     if any(change.verb is Verb.COPY_CATALOG for change in theirs):
         # What was inherited when the plan was made has become the catalog's own.
-        writes.ended = {key: replace(origin, source=head.catalog_id) for key, origin in writes.ended.items()}
-    _write_entities(session, writes, head)
-    _burn_columns(session, plan, ids, head)
+        writes.own_all()
+    writes.send(session)
+    burn_columns(
+        session, head, [(ids.get(table, table), column, name) for table, column, name in plan.burnt_columns]
+    )
     if plan.dropped_tables:
-        _end_files(session, plan.dropped_tables, head)
-    _write_schema_versions(session, changes, head)
+        end_files(session, head, plan.dropped_tables)
+    reshaped = sorted({change.object_id for change in changes if change.verb in _RESHAPING})
+    add_schema_versions(session, head, reshaped)
     figures: dict[TableId, Figures] = {}
     if plan.rows:
         spaces = numbers.catalog_ids[len(plan.new_ids) :]
         figures = write_rows(
-            session, plan.rows, head, at, numbers, lambda old: ids.get(old, old), spaces, known
+            session, plan.rows, head, at.snapshot_id, numbers, lambda old: ids.get(old, old), spaces, known
         )
     if plan.merged is not None:
         adopt(session, plan.merged, plan.rows, head)
     session.record(record_of(head, numbers, changes, author))
-    return Published(head, tuple(pairs), ids, rebased, at, figures)
+    return Published(head, tuple(pairs), ids, rebased, at.snapshot_id, figures)
 
 
 def _is_restructured(plan: Plan) -> bool:
@@ -185,15 +165,13 @@ def _is_restructured(plan: Plan) -> bool:
 def _check_conflicts(session: Session, plan: Plan, base: Head) -> list[Change]:
     """What others did since, if none of it is in the way."""
     theirs: list[tuple[SnapshotId, Change]] = []
-    for snapshot, footprint in session.rows(
-        "footprints_since", catalog=base.catalog_id, base=base.snapshot_id
-    ):
+    for snapshot, footprint in footprints_since(session, base.catalog_id, base.snapshot_id):
         if footprint is None:
             raise CommitConflict(
                 f"snapshot {snapshot} was written by another program that did not say what it changed: "
                 "refresh and run the transaction again"
             )
-        theirs += [(SnapshotId(snapshot), change) for change in from_footprint(footprint)]
+        theirs += [(snapshot, change) for change in from_footprint(footprint)]
     rules = (*(RULES if plan.merged is None else MERGE_RULES), DROPPED)
     found = conflicts(theirs, plan.changes, rules)
     if found:
@@ -201,9 +179,9 @@ def _check_conflicts(session: Session, plan: Plan, base: Head) -> list[Change]:
     return [change for _, change in theirs]
 
 
-def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, list[Pair]]:
+def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[EntityWrites, list[Pair]]:
     """The rows that differ between before and after, and the entities as they will be stored."""
-    writes = _Writes(dict(plan.dropped_rows))
+    writes = EntityWrites(head, plan.dropped_rows)
     stored: list[Pair] = []
     fresh = Origin(head.catalog_id, head.snapshot_id)
     for before, draft in plan.pairs:
@@ -211,15 +189,12 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, li
         old = {} if before is None else rows_of(before)
         new = {} if after is None else rows_of(after)
         origins = {} if before is None else origins_of(before)
-        writes.ended |= {key: origins[key] for key in old if new.get(key) != old[key]}
+        writes.end({key: origins[key] for key in old if new.get(key) != old[key]})
         for key, values in new.items():
             if old.get(key) != values:
-                place = STORED[key.entity]
-                columns = ("catalog_id", "begin_snapshot", *place.columns)
-                writes.add(place.table, columns, (head.catalog_id, head.snapshot_id, *values))
+                writes.begin(key, values)
         if before is None and after is not None and not _has_parts(plan, after):
-            for table, columns, row in part_rows(after):
-                writes.add(table, columns, (head.catalog_id, *row))
+            writes.add_parts(after)
         if after is not None:
             kept = {key: origin for key, origin in origins.items() if new.get(key) == old.get(key)}
             after = stamped(after, kept, fresh)
@@ -230,59 +205,6 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[_Writes, li
 def _has_parts(plan: Plan, entity: Entity) -> bool:
     """Whether the overloads of a macro are there, because the catalog had it before."""
     return isinstance(entity, Macro) and entity.id in plan.returning
-
-
-def _write_entities(session: Session, writes: _Writes, head: Head) -> None:
-    catalog, snapshot = head.catalog_id, head.snapshot_id
-    own: dict[StoredAs, list[Row]] = {}
-    masks: list[Row] = []
-    for key, origin in writes.ended.items():
-        place = STORED[key.entity]
-        if origin.source == catalog:
-            own.setdefault(place, []).append((*place.key_values(key), origin.begin))
-        else:
-            # An ancestor's row is not ours to touch: it ends for us and our descendants only.
-            masks.append(
-                (catalog, key.entity, key.entity_id, key.sub_id, key.sub_key, origin.begin, snapshot)
-            )
-    # Ends come first, so that a name can pass from one object to another within a commit.
-    for place, rows in own.items():
-        session.end_rows(place.table, (*place.keys, "begin_snapshot"), rows, catalog=catalog, end=snapshot)
-    if masks:
-        session.insert("ducklake_inherited_end", _MASK_COLUMNS, masks)
-    for (table, columns), rows in writes.added.items():
-        session.insert(table, columns, rows)
-
-
-def _burn_columns(session: Session, plan: Plan, ids: Mapping[int, int], head: Head) -> None:
-    """A column that was there for no time at all keeps its id taken, and its name known."""
-    columns = ("catalog_id", "table_id", "column_id", "column_name", "begin_snapshot", "end_snapshot")
-    moment = (head.snapshot_id, head.snapshot_id)
-    rows = [
-        (head.catalog_id, ids.get(table, table), column, name, *moment)
-        for table, column, name in plan.burnt_columns
-    ]
-    if rows:
-        session.insert("ducklake_column", columns, rows)
-
-
-def _end_files(session: Session, tables: Sequence[int], head: Head) -> None:
-    """The files of a dropped table end with it, also those that others added since the drop was staged.
-
-    Files that were inherited are left alone: nobody reaches them without the table.
-    """
-    listed = json.dumps(tables)
-    for statement in ("end_data_files", "end_delete_files"):
-        session.execute(statement, catalog=head.catalog_id, tables=listed, snapshot=head.snapshot_id)
-
-
-def _write_schema_versions(session: Session, changes: Sequence[Change], head: Head) -> None:
-    tables = sorted({change.object_id for change in changes if change.verb in _RESHAPING})
-    session.insert(
-        "ducklake_schema_versions",
-        ("catalog_id", "begin_snapshot", "schema_version", "table_id"),
-        [(head.catalog_id, head.snapshot_id, head.schema_version, table) for table in tables],
-    )
 
 
 def record_of(head: Head, numbers: Allocation, changes: Sequence[Change], author: Author) -> Record:

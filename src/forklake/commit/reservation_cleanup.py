@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from forklake.commit.reservations import expire, mark_swept
 from forklake.data.storage.storage import Storage
@@ -19,6 +18,9 @@ from forklake.model.distributed import STAGING, commit_folder
 from forklake.model.ids import CatalogId, SnapshotId, TableId
 from forklake.model.names import is_absolute, own_folder
 from forklake.store.backend import Database
+from forklake.store.catalogs import stood_at_own
+from forklake.store.paths import paths_of_commit, table_paths
+from forklake.store.reservations import unswept_reservations
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +35,24 @@ class Swept:
 
 def sweep(database: Database, storage: Storage, now: datetime) -> list[Swept]:
     """End what has expired, and remove the files of all reservations whose time is over."""
-    if not database.rows("unswept_reservations", now=now):
+    if not unswept_reservations(database, now):
         return []
     # First nobody can commit them any more, then their files go.
     expire(database, now)
     swept: list[Swept] = []
-    for catalog, reservation, uuid, parent, state, committed, data_path, ended in database.rows(
-        "unswept_reservations", now=now
-    ):
-        traces = Traces(
-            database, storage, CatalogId(catalog), data_path, UUID(str(uuid)).hex, SnapshotId(parent)
-        )
-        if state == "committed":
-            known = ended is None and database.rows("catalog_at_own_snapshot", catalog=catalog, at=committed)
+    for over in unswept_reservations(database, now):
+        traces = Traces(database, storage, over.catalog, over.data_path, over.commit_uuid, over.parent)
+        if over.state == "committed":
+            committed = None if over.is_dropped else over.committed
+            known = committed is not None and stood_at_own(database, over.catalog, committed) is not None
             # Without the commit nobody can say which of the files it took.
-            files = traces.lost(SnapshotId(committed)) if known else []
+            files = traces.lost(committed) if committed is not None and known else []
         else:
             files = traces.all()
         removed = traces.remove([*files, *traces.manifests()])
         if removed is not None:
-            mark_swept(database, CatalogId(catalog), str(reservation), now)
-            swept.append(Swept(str(reservation), state, removed))
+            mark_swept(database, over.catalog, over.reservation_id, now)
+            swept.append(Swept(over.reservation_id, over.state, removed))
     return swept
 
 
@@ -78,8 +77,7 @@ class Traces:
         lost: list[str] = []
         for table, path in self._files():
             if table not in kept:
-                found = self.database.rows("paths_of_commit", catalog=self.catalog, table=table, at=committed)
-                kept[table] = {row[0] for row in found}
+                kept[table] = paths_of_commit(self.database, self.catalog, table, committed)
             if path not in kept[table]:
                 lost.append(path)
         return lost
@@ -98,7 +96,7 @@ class Traces:
         return None
 
     def _files(self) -> Iterator[tuple[TableId, str]]:
-        for table, path in self.database.rows("table_paths", catalog=self.catalog, at=self.parent):
+        for table, path in table_paths(self.database, self.catalog, self.parent).items():
             folder = commit_folder(own_folder(self.data_path, path), self.commit_uuid)
             for found in self.storage.files(folder, not is_absolute(folder)):
-                yield TableId(table), found.path
+                yield table, found.path

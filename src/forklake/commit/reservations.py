@@ -6,37 +6,30 @@ update: whoever gets the row back has done it, and nobody else will.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar
-from uuid import UUID, uuid4
+from typing import Any, TypeVar
+from uuid import uuid4
 
-from forklake.errors import InvalidArgument, ReservationConsumed, ReservationExpired
+from forklake.errors import CorruptMetadata, InvalidArgument, ReservationConsumed, ReservationExpired
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Author
-from forklake.store.backend import PAUSES, Allocation, Database, Interrupted, Session, as_time
-
-State = Literal["open", "committed", "cancelled", "expired"]
+from forklake.store import reservations as store
+from forklake.store.backend import PAUSES, Allocation, Database, Interrupted, Session
+from forklake.store.reservations import (
+    Reservation,
+    add_reservation,
+    cancel_reservation,
+    expire_reservations,
+    reservation_of,
+    take_reservation,
+)
+from forklake.store.snapshots import announce_snapshot
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ReservationInfo:
-    """A distributed snapshot in a listing."""
-
-    reservation_id: str
-    snapshot_id: SnapshotId
-    parent_snapshot_id: SnapshotId
-    state: State
-    created_at: datetime
-    expires_at: datetime
-    committed_snapshot_id: SnapshotId | None
-    properties: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,55 +56,12 @@ def reserve(
         # The parent has been committed, so its number was drawn before this one and is lower.
         numbers = session.allocate()
         expires = numbers.snapshot_time + ttl
-        session.insert(
-            "ducklake_snapshot_reservation",
-            (
-                "catalog_id",
-                "reservation_id",
-                "snapshot_id",
-                "parent_snapshot_id",
-                "commit_uuid",
-                "state",
-                "created_at",
-                "expires_at",
-                "properties",
-            ),
-            [
-                (
-                    catalog,
-                    reservation,
-                    numbers.snapshot_id,
-                    parent,
-                    str(UUID(commit_uuid)),
-                    "open",
-                    numbers.snapshot_time,
-                    expires,
-                    json.dumps(dict(properties or {}), ensure_ascii=False),
-                )
-            ],
+        add_reservation(
+            session, catalog, reservation, commit_uuid, parent, numbers, expires, properties or {}
         )
         return Reserved(reservation, commit_uuid, numbers.snapshot_id, expires)
 
     return _write(database, write)
-
-
-def reservations(database: Database, catalog: CatalogId) -> list[ReservationInfo]:
-    """Every reservation of a catalog, oldest first."""
-    return [
-        ReservationInfo(
-            str(reservation),
-            SnapshotId(snapshot),
-            SnapshotId(parent),
-            state,
-            as_time(created),
-            as_time(expires),
-            committed,
-            json.loads(properties or "{}"),
-        )
-        for reservation, snapshot, parent, state, created, expires, committed, properties in database.rows(
-            "reservations_of_catalog", catalog=catalog
-        )
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +83,7 @@ class Taking:
         if at == self.ds.parent_snapshot_id:
             reserved = self.ds.snapshot_id
             # From now on, whoever reads a later snapshot waits for us.
-            session.execute("announce_snapshot", snapshot=reserved)
+            announce_snapshot(session, reserved)
         taken = self._take(session, numbers.snapshot_id, numbers.snapshot_time, reserved)
         numbers = replace(numbers, snapshot_id=taken)
         about = {"id": self.ds.reservation_id, "snapshot": self.ds.snapshot_id}
@@ -160,18 +110,18 @@ class Taking:
         self, session: Session, snapshot: SnapshotId, now: datetime, reserved: SnapshotId
     ) -> SnapshotId:
         """Gives the number that the commit has: the reserved one where it may, or else the other."""
-        taken = session.rows(
-            "take_reservation",
-            catalog=self.ds.catalog_id,
-            reservation=self.ds.reservation_id,
-            snapshot=snapshot,
-            reserved=reserved,
-            digest=self.digest,
+        taken = take_reservation(
+            session,
+            self.ds.catalog_id,
+            self.ds.reservation_id,
+            self.digest,
             now=now,
+            reserved=reserved,
+            otherwise=snapshot,
         )
-        if not taken:
+        if taken is None:
             raise refusal(session, self.ds)
-        return SnapshotId(taken[0][0])
+        return taken
 
     def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
         """Whether this was committed: the number of the snapshot was drawn for all who might try."""
@@ -179,22 +129,21 @@ class Taking:
 
     def committed(self, database: Database | Session) -> SnapshotId | None:
         """The snapshot that it became, if exactly this was committed."""
-        found = database.rows("reservation", catalog=self.ds.catalog_id, reservation=self.ds.reservation_id)
-        return SnapshotId(found[0][5]) if found and found[0][6] == self.digest else None
+        found = _stored(database, self.ds)
+        return found.committed_snapshot_id if found and found.manifest_digest == self.digest else None
 
 
 def check_open(database: Database, ds: DistributedSnapshot, now: datetime) -> ReservationConsumed | None:
     """Raise if a reservation cannot be committed any more; gives the error if it was committed before."""
-    found = database.rows("reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
-    if not found:
+    found = _stored(database, ds)
+    if found is None:
         raise InvalidArgument(
             f'catalog "{ds.catalog}" knows no distributed snapshot {ds.reservation_id}: '
             "it was begun in another lake"
         )
-    _, _, commit_uuid, state, expires, _, _ = found[0]
-    if UUID(str(commit_uuid)).hex != ds.commit_uuid:
+    if found.commit_uuid != ds.commit_uuid:
         raise InvalidArgument(f"the distributed snapshot {ds.reservation_id} is not as it was begun")
-    if state == "open" and as_time(expires) > now:
+    if found.state == "open" and found.expires_at > now:
         return None
     error = refusal(database, ds)
     if isinstance(error, ReservationConsumed) and error.snapshot_id is not None:
@@ -204,20 +153,22 @@ def check_open(database: Database, ds: DistributedSnapshot, now: datetime) -> Re
 
 def refusal(reader: Database | Session, ds: DistributedSnapshot) -> ReservationConsumed | ReservationExpired:
     """Why a reservation cannot be committed."""
-    found = reader.rows("reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
-    _, _, _, state, expires, committed, _ = found[0]
-    if state == "committed":
+    found = _stored(reader, ds)
+    if found is None:
+        raise CorruptMetadata(f"the distributed snapshot {ds.reservation_id} is gone from the metadata")
+    if found.state == "committed":
+        committed = found.committed_snapshot_id
         return ReservationConsumed(
             f"the distributed snapshot {ds.reservation_id} was committed as snapshot {committed} before, by "
             "another coordinator or with other manifests: nothing was added",
             committed,
         )
-    if state == "cancelled":
+    if found.state == "cancelled":
         return ReservationConsumed(
             f"the distributed snapshot {ds.reservation_id} was cancelled: begin another one"
         )
     return ReservationExpired(
-        f"the distributed snapshot {ds.reservation_id} expired at {as_time(expires):%Y-%m-%d %H:%M:%S} UTC: "
+        f"the distributed snapshot {ds.reservation_id} expired at {found.expires_at:%Y-%m-%d %H:%M:%S} UTC: "
         "begin another one, with a longer ttl"
     )
 
@@ -226,13 +177,12 @@ def cancel(database: Database, ds: DistributedSnapshot) -> None:
     """End a reservation that shall not be committed; one that has ended without a commit is fine."""
 
     def write(session: Session) -> None:
-        done = session.rows("cancel_reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
-        if done:
+        if cancel_reservation(session, ds.catalog_id, ds.reservation_id):
             return
-        found = session.rows("reservation", catalog=ds.catalog_id, reservation=ds.reservation_id)
-        if not found:
+        found = _stored(session, ds)
+        if found is None:
             raise InvalidArgument(f'catalog "{ds.catalog}" knows no distributed snapshot {ds.reservation_id}')
-        if found[0][3] == "committed":
+        if found.state == "committed":
             raise refusal(session, ds)
 
     _write(database, write)
@@ -240,15 +190,16 @@ def cancel(database: Database, ds: DistributedSnapshot) -> None:
 
 def expire(database: Database, now: datetime) -> None:
     """End every reservation whose time is over."""
-    _write(database, lambda session: session.execute("expire_reservations", now=now))
+    _write(database, lambda session: expire_reservations(session, now))
 
 
 def mark_swept(database: Database, catalog: CatalogId, reservation: str, now: datetime) -> None:
     """Note that a reservation has no files left that nobody refers to."""
-    _write(
-        database,
-        lambda session: session.execute("mark_swept", catalog=catalog, reservation=reservation, now=now),
-    )
+    _write(database, lambda session: store.mark_swept(session, catalog, reservation, now))
+
+
+def _stored(reader: Database | Session, ds: DistributedSnapshot) -> Reservation | None:
+    return reservation_of(reader, ds.catalog_id, ds.reservation_id)
 
 
 def _write(database: Database, write: Callable[[Session], T]) -> T:

@@ -7,19 +7,19 @@ written.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft, Tagged
+from forklake.data.parquet.delete_files import ascending
 from forklake.errors import SchemaNotFound, TableExists, TableNotFound
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId, SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.scan.scan_plan import Positions, ScanFile
+from forklake.store import changed_objects
 from forklake.store.file_states import FileState, file_states
+from forklake.store.files import inlined_contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def restore_table(draft: Draft, then: Draft, table: TableId, as_name: QualifiedN
 def restore_all(draft: Draft, then: Draft) -> None:
     """Make everything what it was: what was dropped since is back, and what was created since is gone."""
     catalog, start, end = draft.head.catalog_id, then.head.snapshot_id, draft.head.snapshot_id
-    found = draft.state.database.rows("objects_changed", catalog=catalog, start=start, end=end)
-    touched = {number for _, number in found} | draft.staged_objects()
+    touched = changed_objects.changed_objects(draft.state.database, catalog, start, end)
+    touched |= draft.staged_objects()
     touched |= {table.id for table, _ in draft.staged_rows()}
     changed = changed_files(draft, start, end, [table.id for table in then.tables()])
     _restore(draft, then, touched | changed.keys(), changed)
@@ -96,9 +96,7 @@ def changed_files(
     if not tables:
         return {}
     database, catalog = draft.state.database, draft.head.catalog_id
-    listed = json.dumps(sorted(tables))
-    rows = database.rows("files_changed_in_tables", catalog=catalog, tables=listed, start=start, end=end)
-    numbers = [row[0] for row in rows]
+    numbers = changed_objects.changed_files(database, catalog, tables, start, end)
     then, now = (file_states(database, catalog, at, numbers) for at in (start, end))
     found: dict[TableId, list[ChangedFile]] = {}
     for number in sorted(numbers):
@@ -122,11 +120,8 @@ def is_same(one: FileState | None, other: FileState | None) -> bool:
 def contents_of(draft: Draft, changed: ChangedFiles) -> Mapping[DataFileId, str]:
     """The inlined rows that come back."""
     files = [entry.then.file for entries in changed.values() for entry in entries if entry.then is not None]
-    listed = json.dumps([file.id for file in files if file.inlined])
-    if listed == "[]":
-        return {}
-    database, catalog = draft.state.database, draft.head.catalog_id
-    return dict(database.rows("inlined_content", catalog=catalog, files=listed))
+    inlined = [file.id for file in files if file.inlined]
+    return inlined_contents(draft.state.database, draft.head.catalog_id, inlined)
 
 
 def stage_files(
@@ -143,7 +138,7 @@ def stage_files(
 
 
 def _positions(state: FileState) -> Positions | None:
-    return pa.array(sorted(state.positions), pa.int64()) if state.positions else None
+    return ascending(state.positions) if state.positions else None
 
 
 def restore_as(
@@ -209,13 +204,8 @@ def _placed(draft: Draft, then: Draft, past: Table, as_name: QualifiedName | Non
 
 def dropped_table(draft: Draft, name: QualifiedName) -> tuple[TableId, SnapshotId]:
     """The table of a name that was dropped last, and the last snapshot that shows it."""
-    found = draft.state.database.rows(
-        "dropped_table",
-        catalog=draft.head.catalog_id,
-        schema=name.schema,
-        name=name.name,
-        at=draft.head.snapshot_id,
-    )
-    if not found:
+    found = changed_objects.dropped_table(draft.state.database, draft.head, name.schema, name.name)
+    if found is None:
         raise TableNotFound(f'no table "{name}" was dropped in this catalog')
-    return TableId(found[0][0]), SnapshotId(found[0][1] - 1)
+    table, end = found
+    return table, SnapshotId(end - 1)

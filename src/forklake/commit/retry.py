@@ -9,17 +9,13 @@ from typing import TypeVar
 from forklake.errors import ForklakeError
 from forklake.model.ids import SnapshotId
 from forklake.store.backend import PAUSES, Database, Interrupted, Session
+from forklake.store.snapshots import snapshot_exists
 
 T = TypeVar("T")
 
 
 Stands = Callable[[Database | Session, SnapshotId], bool]
 """Whether a commit that was in doubt has gone through."""
-
-
-def snapshot_exists(reader: Database | Session, snapshot: SnapshotId) -> bool:
-    """Whether a snapshot is there. Its number was drawn for one commit, so nobody else has made it."""
-    return bool(reader.rows("snapshot_exists", at=snapshot))
 
 
 def commit_once(

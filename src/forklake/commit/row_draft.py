@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -15,8 +14,9 @@ from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import PartitionField, Partitioning, SortKey, SortOrder
 from forklake.scan.scan_plan import Source, Uncommitted
-from forklake.store.files import FileReader
-from forklake.store.read_catalogs import CatalogState
+from forklake.store.catalog_state import CatalogState
+from forklake.store.files import FileReader, tables_with_files, tables_with_inlined_rows
+from forklake.store.table_statistics import has_figures
 
 
 class RowDraft:
@@ -72,22 +72,17 @@ class RowDraft:
 
     def inlined_tables(self) -> list[TableId]:
         """The tables with rows that live in the database, apart from those that this draft dropped."""
-        found = self.state.database.rows(
-            "inlined_tables", catalog=self.head.catalog_id, at=self.head.snapshot_id
-        )
-        return [TableId(row[0]) for row in found if self._is_kept(TableId(row[0]))]
+        found = tables_with_inlined_rows(self.state.database, self.head.catalog_id, self.head.snapshot_id)
+        return [table for table in found if self._is_kept(table)]
 
     def tables_with_files(self) -> list[TableId]:
         """The tables that have files or inlined rows, apart from those that this draft dropped."""
-        found = self.state.database.rows(
-            "tables_with_files", catalog=self.head.catalog_id, at=self.head.snapshot_id
-        )
-        return [TableId(row[0]) for row in found if self._is_kept(TableId(row[0]))]
+        found = tables_with_files(self.state.database, self.head.catalog_id, self.head.snapshot_id)
+        return [table for table in found if self._is_kept(table)]
 
     def has_figures(self, table: Table) -> bool:
         """Whether this catalog itself has counted rows of the table before."""
-        listed = json.dumps([table.id])
-        return bool(self.state.database.rows("figures", catalog=self.head.catalog_id, tables=listed))
+        return has_figures(self.state.database, self.head.catalog_id, table.id)
 
     def partitioning(self, table: Table) -> Partitioning | None:
         """How new files of a table are partitioned."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from forklake.data.inlined import decode
+from forklake.data.parquet.delete_files import joined, without
 from forklake.model.entities import Table
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.table.files import DataFile, WrittenDeletes, WrittenFile
+from forklake.model.table.name_mapping import MappedName
 from forklake.model.table.name_mapping import Mapping as NameMapping
 from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import Positions, ScanFile, ScanRows, Uncommitted
@@ -66,7 +68,7 @@ class ReturnedFile:
     def scanned(self, deleted: Positions | None) -> ScanFile | ScanRows:
         """The file as the transaction reads it, without rows that it has deleted since."""
         file = replace(self.file, id=self.id, source=_NOWHERE, begin=NOT_YET, newest_row=None)
-        gone = _joined(self.positions, deleted)
+        gone = self.positions if deleted is None else joined(self.positions, deleted)
         return ScanFile(file, gone) if self.content is None else ScanRows(file, decode(self.content), gone)
 
 
@@ -149,7 +151,7 @@ class StagedRows:
                 self._delete_from_buffer(positions)
                 continue
             known = self.deleted.get(file)
-            merged = positions if known is None else pa.concat_arrays([known, positions]).sort()
+            merged = joined(known, positions)
             if place.live_rows == len(positions) and not self._has_moved_rows(file):
                 self._retire(place)
             else:
@@ -234,14 +236,27 @@ class StagedRows:
         )
 
 
-def _joined(one: Positions | None, other: Positions | None) -> Positions | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return pa.concat_arrays([one, other]).sort()
+class NewMappings:
+    """Name mappings of files that are added together: those with the same names and types share one.
+
+    One call of DuckDB's reader takes the types of its first file for those of all.
+    """
+
+    def __init__(self, staged: StagedRows) -> None:
+        """None is needed yet."""
+        self._staged = staged
+        self._known: dict[object, MappingId] = {}
+
+    def of(self, names: tuple[MappedName, ...], signature: object) -> MappingId | None:
+        """The mapping of a file; None if it needs no names."""
+        if not names:
+            return None
+        key = names, signature
+        if key not in self._known:
+            number = self._known[key] = MappingId(self._staged.new_id())
+            self._staged.mappings[number] = NameMapping(number, names)
+        return self._known[key]
 
 
 def _live(place: ScanFile | ScanRows) -> Positions:
-    everything = pa.array(range(place.file.record_count), pa.int64())
-    if place.deleted is None:
-        return everything
-    return everything.filter(pc.invert(pc.is_in(everything, value_set=place.deleted)))
+    return without(pa.array(range(place.file.record_count), pa.int64()), place.deleted)

@@ -27,8 +27,10 @@ from forklake.model.changes import UNDONE, Change, Conflict, Verb, describe, fro
 from forklake.model.entities import Macro, Schema, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
 from forklake.model.names import QualifiedName
+from forklake.store.changed_objects import changed_objects
 from forklake.store.entity_rows import rows_of
 from forklake.store.file_states import file_states
+from forklake.store.snapshots import footprints_between
 
 _OF_THE_CATALOG = frozenset(
     {
@@ -94,15 +96,13 @@ def undoing(draft: Draft, before: Draft, after: Draft) -> Undoing:
     database, catalog = draft.state.database, draft.head.catalog_id
     start, snapshot = before.head.snapshot_id, after.head.snapshot_id
     later: list[tuple[SnapshotId, Change]] = []
-    for number, footprint in database.rows(
-        "footprints_between", catalog=catalog, start=start, end=draft.head.snapshot_id
-    ):
+    for number, footprint in footprints_between(database, catalog, start, draft.head.snapshot_id):
         if footprint is None:
             raise CommitConflict(
                 f"snapshot {number} was written by another program that did not say what it changed: "
                 f"what snapshot {snapshot} did cannot be told apart from that"
             )
-        later += [(SnapshotId(number), change) for change in from_footprint(footprint)]
+        later += [(number, change) for change in from_footprint(footprint)]
     done = tuple(change for number, change in later if number == snapshot)
     if not done:
         raise InvalidArgument(f"snapshot {snapshot} did nothing to the catalog that could be undone")
@@ -115,13 +115,9 @@ def undoing(draft: Draft, before: Draft, after: Draft) -> Undoing:
 def undo_definitions(work: Undoing) -> set[int]:
     """Stage definitions as they were before the commit; gives the tables that came or went as a whole."""
     draft, before, after = work.draft, work.before, work.after
-    found = draft.state.database.rows(
-        "objects_changed",
-        catalog=draft.head.catalog_id,
-        start=before.head.snapshot_id,
-        end=after.head.snapshot_id,
+    numbers = changed_objects(
+        draft.state.database, draft.head.catalog_id, before.head.snapshot_id, after.head.snapshot_id
     )
-    numbers = {number for _, number in found}
     touched = draft.staged_objects() | {table.id for table, _ in draft.staged_rows()}
     if touched & (numbers | {change.object_id for change in work.done}):
         raise InvalidArgument(

@@ -7,33 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from forklake.commit.inlining import InlinedRows, ReturnedRows, TableWrites
-from forklake.commit.restored_files import Copy, write_returned
 from forklake.commit.staged import AddedFile
-from forklake.commit.table_statistics import Figures, KnownFigures, read_figures, widened, write_figures
+from forklake.commit.table_statistics import KnownFigures, read_figures
 from forklake.data.statistics import summary_of_default
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
 from forklake.model.ids import SnapshotId, TableId
-from forklake.model.names import is_absolute
 from forklake.model.snapshots import Head
 from forklake.model.table.files import ColumnStats
+from forklake.model.table.statistics import Figures, widened
 from forklake.scan.scan_plan import Positions
-from forklake.store.backend import Allocation, Row, Session
-from forklake.store.files import STATS_COLUMNS, stats_row
+from forklake.store.backend import Allocation, Session
+from forklake.store.copied_rows import Copy, add_defaults, return_files
+from forklake.store.file_writes import FileWrites
+from forklake.store.table_statistics import write_figures
 
 Renumber = Callable[[int], int]
-
-_STATS = ("catalog_id", "table_id", "data_file_id", *STATS_COLUMNS)
-_NAMES = (
-    "catalog_id",
-    "mapping_id",
-    "column_id",
-    "source_name",
-    "target_field_id",
-    "parent_column",
-    "is_partition",
-)
-_AT_ONCE = 20_000
-"""How many rows wait at most, so that a commit of very many files takes no more memory than others."""
 
 
 def file_ids_needed(writes: Sequence[TableWrites]) -> int:
@@ -83,41 +71,17 @@ def write_rows(
     """Add files, deletes and inlined rows, and count them. `at` is the snapshot that the commit follows."""
     known = read_figures(session, head, at, writes, spaces, remembered)
     free = iter(numbers.file_ids)
-    sets = _Sets(session)
-    tables = [_TableRows(table, known[table.table_id], head, free, ids, sets) for table in writes]
+    sets = FileWrites(session, head)
+    tables = [_TableRows(table, known[table.table_id], free, ids, sets) for table in writes]
     for table in tables:
         table.collect()
     sets.send()
-    write_returned(
-        session,
-        head,
-        [copy for table in tables for copy in table.copies],
-        [(table.table_id, list(table.returned.values()), table.defaults) for table in tables],
-    )
+    return_files(session, head, [copy for table in tables for copy in table.copies])
+    for table in tables:
+        if table.returned:
+            add_defaults(session, head, list(table.returned.values()), table.defaults)
     write_figures(session, head, [(table.table_id, table.before, table.figures) for table in tables])
     return {TableId(table.table_id): table.figures for table in tables}
-
-
-class _Sets:
-    """Rows that wait to be stored, of all tables together; very many are sent in between."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._rows: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
-        self._waiting = 0
-
-    def add(self, table: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
-        """Take rows of one kind."""
-        self._rows.setdefault((table, columns), []).extend(rows)
-        self._waiting += len(rows)
-        if self._waiting >= _AT_ONCE:
-            self.send()
-
-    def send(self) -> None:
-        """Store what waits."""
-        waiting, self._rows, self._waiting = self._rows, {}, 0
-        for (table, columns), rows in waiting.items():
-            self._session.insert(table, columns, rows)
 
 
 class _TableRows:
@@ -127,10 +91,9 @@ class _TableRows:
         self,
         writes: TableWrites,
         figures: Figures,
-        head: Head,
         free: Iterator[int],
         ids: Renumber,
-        sets: _Sets,
+        sets: FileWrites,
     ) -> None:
         self.before = self.figures = figures
         self.table_id = ids(writes.table_id)
@@ -139,7 +102,6 @@ class _TableRows:
         self._records = self._bytes = 0
         """How many more there are."""
         self._writes = writes
-        self._head = head
         self._free = free
         self._ids = ids
         self._sets = sets
@@ -169,10 +131,6 @@ class _TableRows:
         counted = start.plus(rows=self._records, ids=ids, size=self._bytes)
         self.figures = replace(counted, bounds=self._bounds, is_stored=True)
 
-    def _add(self, table: str, row: Mapping[str, Any]) -> None:
-        values = (self._head.catalog_id, self.table_id, *row.values())
-        self._sets.add(table, ("catalog_id", "table_id", *row), [values])
-
     def _widen(self, stats: Iterable[ColumnStats]) -> None:
         if self.before.is_stored:
             stats = list(stats)
@@ -190,26 +148,7 @@ class _TableRows:
     def _add_mappings(self) -> None:
         for mapping in self._writes.mappings:
             number = self._given[mapping.id] = next(self._free)
-            about = {"mapping_id": number, "type": mapping.kind, "begin_snapshot": self._head.snapshot_id}
-            self._add("ducklake_column_mapping", about)
-            # DuckLake numbers the entries of a mapping, and names the parent of one by its number.
-            places = {name.column_id: place for place, name in enumerate(mapping.names)}
-            self._sets.add(
-                "ducklake_name_mapping",
-                _NAMES,
-                [
-                    (
-                        self._head.catalog_id,
-                        number,
-                        place,
-                        name.source_name,
-                        name.column_id,
-                        None if name.parent is None else places[name.parent],
-                        name.is_partition,
-                    )
-                    for place, name in enumerate(mapping.names)
-                ],
-            )
+            self._sets.add_mapping(self.table_id, number, mapping)
 
     def _bring_back(self, file: ReturnedRows) -> None:
         """Number a file that counts again; all that is known of it is copied where it is stored."""
@@ -225,87 +164,58 @@ class _TableRows:
     def _add_file(self, file: AddedFile) -> None:
         written = file.written
         number = self._given[file.id] = next(self._free)
-        self._add_data_file(
+        self._sets.add_data_file(
+            self.table_id,
             number,
             written.record_count,
-            has_row_ids=written.has_row_ids,
-            path=written.path,
-            path_is_relative=written.path_is_relative,
-            file_format="parquet",
-            file_size_bytes=written.file_size_bytes,
-            footer_size=written.footer_size,
-            partition_id=None if written.partition_id is None else self._ids(written.partition_id),
-            mapping_id=None if file.mapping_id is None else self._given[file.mapping_id],
-            partial_max=file.newest_row,
+            self._row_ids(written.record_count, has_row_ids=written.has_row_ids),
+            written.path,
+            written.path_is_relative,
+            written.file_size_bytes,
+            written.footer_size,
+            partition=None if written.partition_id is None else self._ids(written.partition_id),
+            mapping=None if file.mapping_id is None else self._given[file.mapping_id],
+            newest_row=file.newest_row,
         )
-        catalog, table = self._head.catalog_id, self.table_id
         stats = tuple(written.stats)
-        self._sets.add(
-            "ducklake_file_column_stats",
-            _STATS,
-            [(catalog, table, number, *stats_row(entry)) for entry in stats],
-        )
-        for place, value in enumerate(written.partition_values):
-            row = {"data_file_id": number, "partition_key_index": place, "partition_value": value}
-            self._add("ducklake_file_partition_value", row)
+        self._sets.add_stats(self.table_id, number, stats)
+        self._sets.add_partition_values(self.table_id, number, written.partition_values)
         self._widen(stats)
         self._records += 0 if file.newest_row is not None else written.record_count
         self._bytes += written.file_size_bytes
 
     def _add_inlined(self, inlined: InlinedRows) -> None:
-        number = next(self._free)
-        self._add_data_file(
-            number,
-            inlined.record_count,
-            has_row_ids=inlined.has_row_ids,
-            path="",
-            path_is_relative=True,
-            file_format="inlined",
-            file_size_bytes=0,
-            footer_size=0,
-            partition_id=None,
-            mapping_id=None,
-            partial_max=None,
+        row_ids = self._row_ids(inlined.record_count, has_row_ids=inlined.has_row_ids)
+        self._sets.add_inlined_file(
+            self.table_id, next(self._free), inlined.record_count, row_ids, inlined.content
         )
-        self._add("ducklake_inlined_file", {"data_file_id": number, "content": inlined.content})
         self._widen(inlined.stats)
         self._records += inlined.record_count
 
-    def _add_data_file(self, number: int, record_count: int, *, has_row_ids: bool, **about: Any) -> None:
-        row = {
-            "data_file_id": number,
-            "begin_snapshot": self._head.snapshot_id,
-            "record_count": record_count,
-            "row_id_start": None if has_row_ids else self._next_row_id,
-            **about,
-        }
-        self._add("ducklake_data_file", row)
-        self._next_row_id += 0 if has_row_ids else record_count
+    def _row_ids(self, record_count: int, *, has_row_ids: bool) -> int | None:
+        """The first of the row ids that a file is given; None if its rows carry theirs."""
+        if has_row_ids:
+            return None
+        first, self._next_row_id = self._next_row_id, self._next_row_id + record_count
+        return first
 
     def _add_deletes(self) -> None:
-        snapshot = self._head.snapshot_id
         for deletes in self._writes.deletes:
-            row = {
-                "delete_file_id": next(self._free),
-                "begin_snapshot": snapshot,
-                # Where the data file goes at the same time, only the change feed needs it.
-                "end_snapshot": snapshot if deletes.data_file_id in self._writes.moved else None,
-                "data_file_id": self._data_file(deletes.data_file_id, deletes.delete_count),
-                "path": deletes.path,
-                "path_is_relative": not is_absolute(deletes.path),
-                "format": "parquet",
-                "delete_count": deletes.delete_count,
-                "file_size_bytes": deletes.file_size_bytes,
-                "footer_size": deletes.footer_size,
-            }
-            self._add("ducklake_delete_file", row)
+            self._sets.add_delete_file(
+                self.table_id,
+                next(self._free),
+                self._data_file(deletes.data_file_id, deletes.delete_count),
+                deletes.path,
+                deletes.delete_count,
+                deletes.file_size_bytes,
+                deletes.footer_size,
+                has_ended=deletes.data_file_id in self._writes.moved,
+            )
         for file, positions in self._writes.inlined_deletes:
             self._delete_inline(self._data_file(file, len(positions)), positions)
 
     def _delete_inline(self, file: int, positions: Positions) -> None:
-        for position in positions.to_pylist():
-            row = {"data_file_id": file, "position": position, "begin_snapshot": self._head.snapshot_id}
-            self._add("ducklake_inlined_delete", row)
+        self._sets.add_inlined_deletes(self.table_id, file, positions.to_pylist())
 
     def _data_file(self, file: int, deleted: int) -> int:
         """The number of a file that lost rows; those of a file that this commit adds do not count at all."""

@@ -13,7 +13,8 @@ from forklake.context.scope import Ids
 from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Author, CommitInfo, Head, author_of
-from forklake.store.read_catalogs import Moment, head_at, head_of
+from forklake.model.time_travel import Moment
+from forklake.store.catalogs import head_at, head_of
 
 ATTEMPTS = 1000
 

@@ -13,6 +13,7 @@ from forklake.model.names import is_absolute
 from forklake.model.options import Options, parse_option
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
+from forklake.store.settings import set_setting, settings
 
 
 class LakeContext:
@@ -31,15 +32,14 @@ class LakeContext:
     def options(self) -> Options:
         """The settings of the lake, as they were when they were first needed."""
         if self._options is None:
-            self._options = Options().with_settings(dict(self.database.rows("settings")))
+            self._options = Options().with_settings(settings(self.database))
         return self._options
 
     def set_option(self, name: str, value: object) -> None:
         """Change a setting of the lake, for tables that have none of their own."""
         parsed = parse_option(name, value)
         with self.database.transaction() as session:
-            session.execute("remove_setting", key=name)
-            session.insert("ducklake_metadata", ("key", "value"), [(name, str(parsed))])
+            set_setting(session, name, str(parsed))
             session.commit()
         self._options = None
 

@@ -9,7 +9,7 @@ from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
 from forklake.errors import ForklakeError
 from forklake.model.snapshots import CommitInfo
-from forklake.store.read_catalogs import Moment
+from forklake.model.time_travel import Moment
 
 T = TypeVar("T")
 

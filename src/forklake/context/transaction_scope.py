@@ -13,7 +13,7 @@ from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Ids
 from forklake.errors import CommittedBefore, InvalidArgument, StoreError, TransactionClosed
 from forklake.model.snapshots import Author, CommitInfo, author_of
-from forklake.store.read_catalogs import Moment
+from forklake.model.time_travel import Moment
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ from forklake.data.input.lossless import fit
 from forklake.data.parquet.schema import FIELD_ID, arrow_schema, file_type
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN
+from forklake.model.types.arrow import one_array
 from forklake.model.types.kernels import pc
 
 
@@ -60,9 +61,7 @@ def _column(rows: pa.Table, found: dict[int | None, int], column: Column) -> pa.
 
 
 def _flat(rows: pa.Table, place: int) -> pa.Array:
-    array = rows.column(place).combine_chunks()
-    # An empty column has no chunk, and a large one may have several.
-    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    return one_array(rows.column(place))
 
 
 def _evolved(array: pa.Array, known: pa.DataType, column: Column) -> pa.Array:

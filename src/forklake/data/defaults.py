@@ -16,7 +16,7 @@ from forklake.data.parquet.schema import file_type
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.model.entities import Column
 from forklake.model.sql.constants import computable
-from forklake.model.types.arrow import to_arrow
+from forklake.model.types.arrow import one_array, to_arrow
 from forklake.model.types.data_types import DataType
 from forklake.model.types.intervals import read_interval
 
@@ -40,9 +40,7 @@ def default_of(column: Column, rows: int, evaluate: Evaluate | None = None) -> p
             "give it a value"
         )
     # Others may have written it, and they check other things.
-    array = evaluate(computable(default.value), column.data_type, rows)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+    array = one_array(evaluate(computable(default.value), column.data_type, rows))
     if len(array) != rows:
         raise InvalidData(f'the default of "{column.name}" gave {len(array)} values for {rows} rows')
     return fit(array, column)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
-from forklake.data.input.batches import ArrowStream, Rows, rows_of
+from forklake.data.input.arrow_streams import Rows, arrow_rows, stream_of
+from forklake.data.input.batches import rows_of
 from forklake.data.parquet.delete_files import next_positions
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.data.parquet.writer import write_deletes
@@ -118,38 +120,27 @@ def _batches(work: Work, data: Rows, engine: Engine, newest: list[int], cast: bo
 
 def _carrying(data: Any) -> tuple[Rows, pa.RecordBatchReader | None]:
     """The data as they can still be read, and as batches if these carry ids of rows."""
-    match data:
-        case pa.RecordBatch():
-            reader = pa.RecordBatchReader.from_batches(data.schema, [data])
-        case pa.Table():
-            reader = data.to_reader()
-        case pa.RecordBatchReader():
-            reader = data
-        case Iterator():
-            first = next(data, None)
-            if first is None:
-                return [], None
-            rest = _chained(first, data)
-            if not isinstance(first, pa.RecordBatch) or not _carries(first):
-                return rest, None
-            return [], pa.RecordBatchReader.from_batches(first.schema, rest)
-        case list() | tuple() if data and isinstance(data[0], pa.RecordBatch):
-            reader = pa.RecordBatchReader.from_batches(data[0].schema, data)
-            return data, reader if _carries(reader) else None
-        case ArrowStream() if not hasattr(data, "__dataframe__"):
-            reader = pa.RecordBatchReader.from_stream(data)
-        case _:
-            return data, None
+    if isinstance(data, Iterator) and not isinstance(data, pa.RecordBatchReader):
+        first = next(data, None)
+        if first is None:
+            return [], None
+        rest = chain([first], data)
+        if not isinstance(first, pa.RecordBatch) or not _carries(first):
+            return rest, None
+        return [], stream_of(rest)
+    if isinstance(data, list | tuple) and data and isinstance(data[0], pa.RecordBatch):
+        reader = stream_of(iter(data))
+        return data, reader if reader is not None and _carries(reader) else None
+    # DataFrames are made by people, who know no ids of rows.
+    is_frame = hasattr(data, "__dataframe__") and not isinstance(data, pa.Table | pa.RecordBatch)
+    reader = None if is_frame else arrow_rows(data)
+    if reader is None:
+        return data, None
     return reader, reader if _carries(reader) else None
 
 
 def _carries(given: pa.RecordBatch | pa.RecordBatchReader) -> bool:
     return any(name in given.schema.names for name in _CARRIED)
-
-
-def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 # ---- Rows and files to take away ---

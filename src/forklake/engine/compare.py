@@ -23,6 +23,7 @@ from forklake.model.changes import RowConflict
 from forklake.model.ids import DataFileId
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
+from forklake.model.types.arrow import one_array
 from forklake.model.types.kernels import pc
 from forklake.scan.change_plan import Place, plan_of
 from forklake.scan.scan_plan import Positions, ScanFile, Source
@@ -176,7 +177,7 @@ class Examined:
         found: dict[DataFileId, Positions] = {}
         for number in pc.unique(rows.column(file)).to_pylist():
             column = rows.filter(pc.equal(rows.column(file), number)).column(position)
-            found[DataFileId(number)] = pa.concat_arrays(column.chunks).sort()
+            found[DataFileId(number)] = one_array(column).sort()
         return found
 
 
@@ -192,7 +193,7 @@ def ids_at(
         f"SELECT b.id FROM ({rows}) AS b "
         "SEMI JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position"
     )
-    return pa.chunked_array(engine.table(sql, tables).column("id").chunks, pa.int64()).combine_chunks()
+    return one_array(engine.table(sql, tables).column("id"))
 
 
 def examine(

@@ -21,6 +21,7 @@ from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
+from forklake.model.types.arrow import one_array
 from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows
 
@@ -58,17 +59,12 @@ class Places:
         runs = pc.value_counts(table.column(PLACE))
         found: dict[DataFileId, tuple[ScanFile | ScanRows, Positions]] = {}
         start = 0
-        positions = _one(table.column(POSITION))
+        positions = one_array(table.column(POSITION))
         for entry in runs.to_pylist():
             place, count = self.places[entry["values"]], entry["counts"]
             found[place.file.id] = (place, positions.slice(start, count))
             start += count
         return found
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks()
-    return array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
 
 
 def find_rows(engine: Engine, plan: ScanPlan) -> Found:

@@ -17,6 +17,7 @@ from forklake.engine.errors import translated
 from forklake.engine.remote_files import attach_storage
 from forklake.engine.sql_text import computed
 from forklake.engine.verify_files import Verifier
+from forklake.model.types.arrow import one_array
 from forklake.model.types.data_types import DataType
 from forklake.scan.scan_plan import ScanPlan
 
@@ -74,8 +75,7 @@ class Engine:
     def evaluate(self, expression: str, type: DataType, rows: int) -> pa.Array:
         """An expression that needs no row, such as `now()` or `uuid()`, for a number of rows."""
         sql = f"SELECT {computed(expression, type)} AS v FROM range({int(rows)})"
-        column = self.table(sql, {}).column("v").combine_chunks()
-        return column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
+        return one_array(self.table(sql, {}).column("v"))
 
     def close(self) -> None:
         """Let go of everything."""

@@ -54,7 +54,7 @@ def changed_since(engine: Engine, done: pa.Table, then: ScanPlan, now: ScanPlan)
     One that was inserted may be gone: nothing is left of the change then.
     """
     columns = now.table.columns
-    tables = {"forklake_done": done, IDS: pa.table({"id": done.column(ROW_COLUMN).combine_chunks()})}
+    tables = {"forklake_done": done, IDS: pa.table({"id": done.column(ROW_COLUMN)})}
     values = ", ".join(f"{quoted(column.name)} AS v{at}" for at, column in enumerate(columns))
     parts: list[str] = []
     for name, plan in (("made", then), ("found", now)):

@@ -12,7 +12,8 @@ from forklake.model.names import QualifiedName
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.store.backend import Database
-from forklake.store.read_catalogs import CatalogState, head_at
+from forklake.store.catalog_state import CatalogState
+from forklake.store.catalogs import head_at
 
 Kind = Literal["schema", "table", "view", "macro"]
 Object = Schema | Table | View | Macro

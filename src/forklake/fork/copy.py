@@ -8,24 +8,10 @@ from forklake.commit.catalogs import advance
 from forklake.commit.publish import record_of
 from forklake.commit.retry import commit_once
 from forklake.model.changes import Change, Verb
-from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.ids import SnapshotId
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database, Session
-from forklake.store.built_statements import COPIED
-
-
-def copy_ancestors(session: Session, catalog: CatalogId) -> None:
-    """Give a catalog rows of its own for everything that it sees of others, its past included.
-
-    Rows keep the snapshots at which they began and ended, so nothing looks different afterwards, neither to
-    the catalog nor to its forks, which from now on read the copies too.
-    """
-    for table in COPIED:
-        session.execute(f"copy_{table}", catalog=catalog)
-    # Only now, and until the commit: making a fork waits for as long as this is held.
-    session.execute("hold_lineages")
-    session.execute("leave_ancestors", catalog=catalog)
-    session.execute("forget_masks", catalog=catalog)
+from forklake.store.lineages import copy_ancestors, reads_ancestors
 
 
 def materialize(database: Database, head: Head, name: str, author: Author) -> None:
@@ -34,7 +20,7 @@ def materialize(database: Database, head: Head, name: str, author: Author) -> No
 
     def write(session: Session) -> tuple[SnapshotId, None]:
         new, numbers = advance(session, head, name)
-        if not session.rows("live_ancestors", catalog=catalog):
+        if not reads_ancestors(session, catalog):
             return head.snapshot_id, None
         copy_ancestors(session, catalog)
         # What was read of the structure says whose rows it is made of, and these are other rows now.

@@ -7,9 +7,8 @@ whatever is committed after its head was read has a higher number.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 from uuid import uuid4
@@ -17,14 +16,25 @@ from uuid import uuid4
 from forklake.commit.catalogs import check_ttl, record_for_many
 from forklake.commit.retry import commit_once
 from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound, StoreBusy
-from forklake.fork.copy import copy_ancestors
 from forklake.fork.paths import refuse_overlap
 from forklake.model.changes import Change, Verb
-from forklake.model.ids import FOREVER, CatalogId, SnapshotId
+from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.snapshots import Author
-from forklake.store.backend import Allocation, Database, Row, Session, UniqueViolation, as_time
-from forklake.store.read_catalogs import Moment, aware, moment_of
+from forklake.model.time_travel import Moment, aware, moment_of
+from forklake.store.backend import Allocation, Database, Session, UniqueViolation
+from forklake.store.catalog_writes import add_forks
+from forklake.store.catalogs import stood_at_own, stood_at_time
+from forklake.store.lineages import (
+    ForkOf,
+    ForkParent,
+    ask_named,
+    ask_parent,
+    copy_ancestors,
+    hold_lineages,
+    named,
+    share_lineages,
+)
 
 Mode = Literal["reference", "copy"]
 ATTEMPTS = 100
@@ -53,18 +63,6 @@ class ForkOptions:
         check_ttl(self.ttl)
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """Where forks leave their parent."""
-
-    catalog: CatalogId
-    snapshot: SnapshotId
-    schema_version: int
-    time: datetime
-    lineage: tuple[Row, ...]
-    """Whom the parent descends from: id, bound, depth, and up to where its rows were copied."""
-
-
 def fork_catalogs(
     database: Database,
     parent: str,
@@ -90,12 +88,12 @@ def fork_catalogs(
         try:
             return commit_once(database, write)
         except UniqueViolation as error:
-            found = database.rows("catalogs_by_names", names=json.dumps(wanted))
+            found = named(database, wanted)
             if not found:
                 raise
             # Somebody took a name after we looked; where it may be there, look again.
             if not options.if_not_exists:
-                raise _taken([row[0] for row in found]) from error
+                raise _taken([catalog.name for catalog in found]) from error
     raise StoreBusy(f'names of these forks of "{parent}" were taken {ATTEMPTS} times meanwhile: try again')
 
 
@@ -108,16 +106,16 @@ def _fork(
     lake_path: str,
 ) -> tuple[SnapshotId, dict[str, CatalogId]]:
     if options.data_path is None:
-        session.execute("share_lineages")
+        share_lineages(session)
     else:
         # It is compared with those of all others, so one at a time takes one.
-        session.execute("hold_lineages")
-    found = session.ask("lineage_by_name", name=parent)
-    named = session.ask("catalogs_by_names", names=json.dumps(wanted))
+        hold_lineages(session)
+    found = ask_parent(session, parent)
+    there = ask_named(session, wanted)
     # Drawn with the same packet, after the head was read; where names may be there, first look for them.
     drawn = None if options.if_not_exists else session.allocate(catalog_ids=len(wanted))
     point = _fork_point(session, parent, found(), options.at)
-    missing = _missing(named(), wanted, point.catalog, options)
+    missing = _missing(there(), wanted, point.catalog, options)
     if not missing:
         return point.snapshot, {}
     if options.data_path is not None:
@@ -131,35 +129,36 @@ def _fork(
     return numbers.snapshot_id, made
 
 
-def _fork_point(session: Session, parent: str, found: list[Row], at: Moment | None) -> _Point:
-    if not found:
+def _fork_point(session: Session, parent: str, found: ForkParent | None, at: Moment | None) -> ForkParent:
+    """The parent as it was where forks leave it."""
+    if found is None:
         raise CatalogNotFound(f'no catalog is named "{parent}": `forklake catalogs` lists those that are')
-    catalog, snapshot, schema_version, moment, *_ = found[0]
-    if at is not None:
-        at = moment_of(at)
-        if isinstance(at, datetime):
-            rows = session.rows("catalog_at_time", catalog=catalog, time=aware(at))
-        else:
-            # Not every backend takes larger numbers.
-            known = 0 <= at < FOREVER
-            rows = session.rows("catalog_at_own_snapshot", catalog=catalog, at=at) if known else []
-        if not rows:
-            raise SnapshotNotFound(
-                f'"{parent}" did not exist yet at {at}: `forklake snapshots` tells since when it does'
-                if isinstance(at, datetime)
-                else f'"{parent}" has no snapshot {at}: `forklake snapshots` lists those that it has'
-            )
-        snapshot, schema_version, moment = rows[0]
-    lineage = tuple(row[4:] for row in found)
-    return _Point(CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(moment), lineage)
+    if at is None:
+        return found
+    at = moment_of(at)
+    if isinstance(at, datetime):
+        stood = stood_at_time(session, found.catalog, aware(at))
+    else:
+        stood = stood_at_own(session, found.catalog, at) if at >= 0 else None
+    if stood is None:
+        raise SnapshotNotFound(
+            f'"{parent}" did not exist yet at {at}: `forklake snapshots` tells since when it does'
+            if isinstance(at, datetime)
+            else f'"{parent}" has no snapshot {at}: `forklake snapshots` lists those that it has'
+        )
+    return replace(
+        found, snapshot=stood.snapshot_id, schema_version=stood.schema_version, time=stood.snapshot_time
+    )
 
 
-def _missing(found: list[Row], names: Sequence[str], parent: CatalogId, options: ForkOptions) -> list[str]:
+def _missing(
+    found: Sequence[ForkOf], names: Sequence[str], parent: CatalogId, options: ForkOptions
+) -> list[str]:
     """The names that no catalog has yet; a fork of the same parent will do if that was said."""
-    others = [name for name, _, source in found if not options.if_not_exists or source != parent]
+    others = [fork.name for fork in found if not options.if_not_exists or fork.parent != parent]
     if others:
         raise _taken(others, by=_NO_FORK if options.if_not_exists else "")
-    there = {name for name, _, _ in found}
+    there = {fork.name for fork in found}
     return [name for name in names if name not in there]
 
 
@@ -171,7 +170,7 @@ def _taken(names: Sequence[str], *, by: str = "") -> CatalogExists:
 def _write_forks(
     session: Session,
     made: dict[str, CatalogId],
-    point: _Point,
+    point: ForkParent,
     numbers: Allocation,
     options: ForkOptions,
     author: Author,
@@ -179,14 +178,12 @@ def _write_forks(
     snapshot, moment = numbers.snapshot_id, max(numbers.snapshot_time, point.time + _TICK)
     # Snapshots may be dated ahead of the clock, if that went back; a time to live counts from now.
     expires = None if options.ttl is None else numbers.snapshot_time + options.ttl
-    catalogs: list[Row] = []
-    heads: list[Row] = []
+    forks: list[tuple[CatalogId, str, str, str]] = []
     for name, catalog in made.items():
         uuid = str(uuid4())
         # No other catalog has this folder, whatever it is or was called: tables are told apart by it.
         path = options.data_path or f"{folder_for(name, uuid)[:-1]}.{catalog}/"
-        catalogs.append((catalog, uuid, name, snapshot))
-        heads.append((catalog, snapshot, moment, point.schema_version, path, moment, expires))
+        forks.append((catalog, uuid, name, path))
     record_for_many(
         session,
         numbers,
@@ -196,34 +193,6 @@ def _write_forks(
         author,
         catalogs=list(made.values()),
     )
-    session.insert(
-        "ducklake_catalog", ("catalog_id", "catalog_uuid", "catalog_name", "begin_snapshot"), catalogs
-    )
-    session.insert(
-        "ducklake_catalog_head",
-        (
-            "catalog_id",
-            "snapshot_id",
-            "snapshot_time",
-            "schema_version",
-            "data_path",
-            "created_at",
-            "expires_at",
-        ),
-        heads,
-    )
-    session.insert(
-        "ducklake_catalog_lineage",
-        ("catalog_id", "source_catalog_id", "max_snapshot", "depth", "copied_snapshot"),
-        _lineages(made.values(), point),
-    )
-
-
-def _lineages(forks: Iterable[CatalogId], point: _Point) -> list[Row]:
-    """Forks descend from their parent and from whom it descends from, as these were at the fork point."""
-    inherited = [
-        (source, min(bound, point.snapshot), depth, None if copied is None else min(copied, point.snapshot))
-        for source, bound, depth, copied in point.lineage
-    ]
-    depth = 1 + max(depth for _, _, depth, _ in inherited)
-    return [(fork, *row) for fork in forks for row in (*inherited, (fork, FOREVER, depth, None))]
+    # Forks descend from their parent and from whom it descends from, as these were at the fork point.
+    lineage = [ancestor.at(point.snapshot) for ancestor in point.lineage]
+    add_forks(session, snapshot, moment, point.schema_version, lineage, expires, forks)

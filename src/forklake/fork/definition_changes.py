@@ -17,6 +17,7 @@ from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.store.backend import Database
 from forklake.store.entity_rows import rows_of
+from forklake.store.snapshots import footprints_between
 
 _DEFINES = CREATES | ALTERS | DROPS
 _RESHAPES = (Verb.ALTER_TABLE, Verb.CREATE_TABLE, Verb.REQUIRE_COLUMN)
@@ -106,10 +107,8 @@ def own_events(database: Database, side: Side, since: SnapshotId) -> Events:
     """All that a catalog committed after a snapshot, merges with what they brought."""
     head = side.head
     found = tuple(
-        Event(head.catalog_id, SnapshotId(snapshot), change)
-        for snapshot, footprint in database.rows(
-            "footprints_between", catalog=head.catalog_id, start=since, end=head.snapshot_id
-        )
+        Event(head.catalog_id, snapshot, change)
+        for snapshot, footprint in footprints_between(database, head.catalog_id, since, head.snapshot_id)
         for change in read_footprint(snapshot, footprint)
     )
     return Events(found, is_everything=True)

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft
-from forklake.data.parquet.delete_files import united
+from forklake.data.parquet.delete_files import ascending, united
 from forklake.fork.catalog_state import Side
 from forklake.fork.definition_changes import Net, NetLayout, same
 from forklake.fork.row_changes import RowChanges
@@ -220,5 +218,5 @@ def dropped_plan(draft: Draft, table: Table, at: SnapshotId) -> ChangePlan:
 def _place(
     state: FileState, contents: Mapping[DataFileId, str], at: SnapshotId, more: Positions = NO_POSITIONS
 ) -> ScanFile | ScanRows:
-    lost = united([pa.array(sorted(state.positions), pa.int64()), more])
+    lost = united([ascending(state.positions), more])
     return replace(place_of(replace(state.file, begin=at), contents), deleted=lost if len(lost) else None)

@@ -27,14 +27,15 @@ from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.definition_changes import Net, kind_of, net_changes, own_events, same
 from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.row_changes import Prefer, RowChanges, RowComparison
-from forklake.fork.version_vectors import Events, Relation, Span, UnseenEvents, brought, events, relation
+from forklake.fork.version_vectors import Events, Relation, UnseenEvents, brought, events, relation
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
+from forklake.store.catalogs import catalog_named
 from forklake.store.files import totals_of
-from forklake.store.read_catalogs import catalog_named
+from forklake.store.merges import Span
 
 ATTEMPTS = 1000
 SAME_ROWS = "both changed the same rows"

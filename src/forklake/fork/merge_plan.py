@@ -18,7 +18,7 @@ from forklake.fork.catalog_state import Kind, Object, Side
 from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.definition_changes import Net, kind_of, same
 from forklake.fork.row_changes import RowChanges
-from forklake.fork.version_vectors import Events, Relation, Span
+from forklake.fork.version_vectors import Events, Relation
 from forklake.model.changes import RESOLVED, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId
@@ -29,6 +29,7 @@ from forklake.scan.scan_plan import Positions, ScanFile, ScanRows
 from forklake.store.backend import Database
 from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
+from forklake.store.merges import Span
 
 
 class MergeBuilder:

@@ -8,6 +8,7 @@ from pathlib import Path
 from forklake.data.storage.paths import S3, split_data_path
 from forklake.errors import DataPathOverlap, InvalidUrl
 from forklake.store.backend import Session
+from forklake.store.paths import own_data_paths
 
 
 def own_data_path(given: object) -> str:
@@ -33,7 +34,7 @@ def _refuse_file(folder: Path) -> None:
 
 def refuse_overlap(session: Session, data_path: str, lake: str | None = None) -> None:
     """Refuse a data path that lies in another one, or around it: nobody could tell whose files are whose."""
-    taken = [row[0] for row in session.rows("own_data_paths")] + ([] if lake is None else [lake])
+    taken = own_data_paths(session) + ([] if lake is None else [lake])
     wanted = _canonical(data_path)
     for other in taken:
         found = _canonical(other)

@@ -6,7 +6,6 @@ Rows that the other side may have changed or moved are looked for one by one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, Table
 from forklake.scan.change_plan import Place, place_of
 from forklake.scan.scan_plan import Positions, Source, plan_scan
 from forklake.store.backend import Database
+from forklake.store.changed_objects import added_files, origins_of_files
 from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
 
@@ -196,14 +196,8 @@ class RowComparison:
     ) -> tuple[dict[DataFileId, FileState], dict[DataFileId, FileState]]:
         """The files that may have come or changed, here and there."""
         ours, theirs = self._ours.head, self._theirs.head
-        added = self._database.rows(
-            "files_added_since",
-            catalog=ours.catalog_id,
-            tables=json.dumps(list(tables)),
-            since=self._since,
-            at=ours.snapshot_id,
-        )
-        files = {*named, *(row[0] for row in added)}
+        added = added_files(self._database, ours.catalog_id, tables, self._since, ours.snapshot_id)
+        files = {*named, *added}
         here = file_states(self._database, ours.catalog_id, ours.snapshot_id, files)
         return here, file_states(self._database, theirs.catalog_id, theirs.snapshot_id, files)
 
@@ -217,8 +211,8 @@ class RowComparison:
             return set()
         told = {(event.snapshot, event.change.object_id) for event in self._done.events}
         return {
-            DataFileId(file)
-            for file, table, began in self._database.rows("origins_of_files", files=json.dumps(unknown))
+            file
+            for file, table, began in origins_of_files(self._database, unknown)
             if (began, table) not in told
         }
 

@@ -5,21 +5,20 @@ A catalog stores what a file has lost in all: what one commit took is what was l
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from forklake.data.parquet.delete_files import positions_of, united, without
+from forklake.data.parquet.delete_files import ascending, positions_of, united, without
 from forklake.data.storage.storage import Storage
 from forklake.fork.version_vectors import Events
-from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, SnapshotId
+from forklake.model.ids import DataFileId, DeleteFileId, SnapshotId
 from forklake.model.table.files import DeleteFile
 from forklake.scan.scan_plan import Positions
 from forklake.store.backend import Database
+from forklake.store.file_histories import FileHistory, file_histories
 from forklake.store.file_states import FileState
-from forklake.store.files import delete_file
 
 NO_POSITIONS: Positions = pa.array([], pa.int64())
 
@@ -45,16 +44,17 @@ class LostPositions:
 
     def of(self, state: FileState) -> Positions:
         """All that a file has lost."""
-        parts = [pa.array(sorted(state.positions), pa.int64())]
-        if state.file.deletes is not None:
-            parts.append(self.named(state.file.deletes))
-        return united(parts)
+        return self.all(state.positions, [] if state.file.deletes is None else [state.file.deletes])
+
+    def all(self, inlined: Iterable[int], files: Iterable[DeleteFile]) -> Positions:
+        """What was deleted inline, and what delete files name: ascending, each once."""
+        return united([ascending(inlined), *map(self.named, files)])
 
     def more(self, state: FileState, than: FileState) -> Positions:
         """What a file has lost in one state and not in another."""
         if state.file.deletes is None or state.deletes[0] == than.deletes[0]:
             # What one delete file names need not be read to tell two states apart.
-            fresh = pa.array(sorted(state.positions - than.positions), pa.int64())
+            fresh = ascending(state.positions - than.positions)
             if than.file.deletes is None or state.file.deletes is not None or not len(fresh):
                 return fresh
             return without(fresh, self.named(than.file.deletes))
@@ -71,29 +71,18 @@ class Touched:
     """Those of them that were left when the file was retired."""
 
 
-@dataclass(slots=True)
-class _History:
-    """A file in one catalog: when it ended there, and what it lost when."""
+def _lost_before(history: FileHistory, snapshot: SnapshotId, lost: LostPositions) -> Positions:
+    """What a file had lost before a commit."""
+    inlined = [place for begin, found in history.inlined.items() if begin < snapshot for place in found]
+    earlier = [file for file in history.deletes if file.begin < snapshot]
+    return lost.all(inlined, [max(earlier, key=lambda file: file.begin)] if earlier else [])
 
-    record_count: int = 0
-    end: SnapshotId | None = None
-    deletes: list[DeleteFile] = field(default_factory=list[DeleteFile])
-    inlined: dict[SnapshotId, list[int]] = field(default_factory=dict[SnapshotId, list[int]])
 
-    def before(self, snapshot: SnapshotId, lost: LostPositions) -> Positions:
-        """What it had lost before a commit."""
-        inlined = [place for begin, found in self.inlined.items() if begin < snapshot for place in found]
-        parts = [pa.array(sorted(inlined), pa.int64())]
-        earlier = [file for file in self.deletes if file.begin < snapshot]
-        if earlier:
-            parts.append(lost.named(max(earlier, key=lambda file: file.begin)))
-        return united(parts)
-
-    def by(self, snapshot: SnapshotId, lost: LostPositions) -> Positions:
-        """What it lost in a commit."""
-        parts = [pa.array(sorted(self.inlined.get(snapshot, ())), pa.int64())]
-        parts += [lost.named(file) for file in self.deletes if file.begin == snapshot]
-        return without(united(parts), self.before(snapshot, lost))
+def _lost_by(history: FileHistory, snapshot: SnapshotId, lost: LostPositions) -> Positions:
+    """What a file lost in a commit."""
+    files = [file for file in history.deletes if file.begin == snapshot]
+    found = lost.all(history.inlined.get(snapshot, ()), files)
+    return without(found, _lost_before(history, snapshot, lost))
 
 
 def touched_rows(
@@ -107,7 +96,7 @@ def touched_rows(
     ]
     if not named:
         return {}
-    histories = _histories(database, {catalog for catalog, _, _ in named}, {file for *_, file in named})
+    histories = file_histories(database, {catalog for catalog, _, _ in named}, {file for *_, file in named})
     found: dict[DataFileId, list[Positions]] = {}
     retired: dict[DataFileId, list[Positions]] = {}
     for catalog, snapshot, file in dict.fromkeys(named):
@@ -116,30 +105,12 @@ def touched_rows(
             continue
         if history.end == snapshot:
             every = pa.array(range(history.record_count), pa.int64())
-            left = without(every, history.before(snapshot, lost))
+            left = without(every, _lost_before(history, snapshot, lost))
             found.setdefault(file, []).append(left)
-            retired.setdefault(file, []).append(without(left, history.by(snapshot, lost)))
+            retired.setdefault(file, []).append(without(left, _lost_by(history, snapshot, lost)))
         else:
-            found.setdefault(file, []).append(history.by(snapshot, lost))
+            found.setdefault(file, []).append(_lost_by(history, snapshot, lost))
     return {
         file: Touched(united(parts), united(retired.get(file, [NO_POSITIONS])))
         for file, parts in found.items()
     }
-
-
-def _histories(
-    database: Database, catalogs: Collection[CatalogId], files: Collection[DataFileId]
-) -> dict[tuple[CatalogId, DataFileId], _History]:
-    listed = json.dumps([(catalog, 0, 0) for catalog in sorted(catalogs)])
-    wanted = json.dumps(sorted(files))
-    found: dict[tuple[CatalogId, DataFileId], _History] = {}
-    for catalog, file, records, _, end in database.rows("file_histories", catalogs=listed, files=wanted):
-        found[catalog, file] = _History(records, end)
-    for catalog, *row in database.rows("delete_histories", catalogs=listed, files=wanted):
-        deletes = delete_file(row)
-        found[catalog, deletes.data_file_id].deletes.append(deletes)
-    for catalog, file, position, begin in database.rows(
-        "inlined_delete_histories", catalogs=listed, files=wanted
-    ):
-        found[catalog, file].inlined.setdefault(begin, []).append(position)
-    return found

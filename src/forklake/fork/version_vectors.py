@@ -8,43 +8,28 @@ to be followed through third catalogs, a vector is read from the lineage of a ca
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from forklake.errors import MergeConflict
 from forklake.model.changes import RESOLVED, Change, Verb, from_footprint
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Database
+from forklake.store.lineages import shared_histories
+from forklake.store.merges import (
+    EVERY_TABLE,
+    Merge,
+    Span,
+    footprints_in,
+    merged_up_to,
+    merges_in,
+    merges_of,
+)
 
 NOTHING = SnapshotId(-1)
-EVERY_TABLE = 0
-"""Stands for all objects of a catalog where a table is named otherwise; no table has this id."""
-
 Bounds = dict[CatalogId, SnapshotId]
 """The ancestors of a catalog, itself included, and up to which snapshot it shares their history."""
-
-
-class Span(NamedTuple):
-    """Commits of one catalog, as far as they are about one table or about anything."""
-
-    catalog: CatalogId
-    after: SnapshotId
-    up_to: SnapshotId
-    table: int = EVERY_TABLE
-
-
-class Merge(NamedTuple):
-    """What one merge added to the version vector of its target: a span of commits of some catalog."""
-
-    catalog: CatalogId
-    snapshot: SnapshotId
-    source: CatalogId
-    table: int
-    base: SnapshotId
-    up_to: SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +143,13 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
     shared = {catalog: min(ours[catalog], theirs[catalog]) for catalog in ours.keys() & theirs.keys()}
     if not shared:
         return None
-    own_merges = _merges_in(database, _beyond(ours, shared))
+    own_merges = merges_in(database, _beyond(ours, shared))
     # Catalogs that are not among these, the source has seen nothing of, but for what both inherited alike.
-    known = json.dumps(sorted(ours.keys() | {merge.source for merge in own_merges}))
-    later = json.dumps(list(_beyond(theirs, shared)))
-    met_merges = [Merge(*row) for row in database.rows("merges_of_sources", spans=later, sources=known)]
+    known = ours.keys() | {merge.source for merge in own_merges}
+    met_merges = merges_of(database, known, _beyond(theirs, shared))
     mine, yours = VersionVector(dict(ours)), VersionVector(dict(theirs))
-    for catalog, table, snapshot in database.rows(
-        "merged_up_to",
-        spans=json.dumps([Span(catalog, NOTHING, bound) for catalog, bound in shared.items()]),
-        sources=known,
-    ):
+    up_to_there = [Span(catalog, NOTHING, bound) for catalog, bound in shared.items()]
+    for catalog, table, snapshot in merged_up_to(database, known, up_to_there):
         mine.add(catalog, table, snapshot)
         yours.add(catalog, table, snapshot)
     for vector, merges in ((mine, own_merges), (yours, met_merges)):
@@ -184,12 +165,7 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
 
 def events(database: Database, unseen: Unseen, *, definitions_only: bool = False) -> Events:
     """What was done, in order; on request only by commits that may have changed definitions."""
-    spans = json.dumps(unseen.spans)
-    committed = (
-        database.rows("definitions_in_spans", spans=spans)
-        if definitions_only
-        else database.rows("footprints_in_spans", spans=spans)
-    )
+    committed = footprints_in(database, unseen.spans, definitions_only=definitions_only)
     found: list[Event] = []
     merged_definitions = False
     told: set[tuple[CatalogId, SnapshotId]] = set()
@@ -266,14 +242,10 @@ _ROW_VERBS = (Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH, Verb.MERGE_CAT
 
 def _bounds(database: Database, heads: Iterable[Head]) -> dict[CatalogId, Bounds]:
     at = {head.catalog_id: head.snapshot_id for head in heads}
-    found: dict[CatalogId, Bounds] = {}
-    for catalog, ancestor, bound in database.rows("lineages", catalogs=json.dumps(sorted(at))):
-        found.setdefault(catalog, {})[ancestor] = min(bound, at[catalog])
-    return found
-
-
-def _merges_in(database: Database, spans: Iterable[Span]) -> list[Merge]:
-    return [Merge(*row) for row in database.rows("merges_in_spans", spans=json.dumps(list(spans)))]
+    return {
+        catalog: {ancestor: min(bound, at[catalog]) for ancestor, bound in bounds.items()}
+        for catalog, bounds in shared_histories(database, at).items()
+    }
 
 
 def _missing(mine: VersionVector, yours: VersionVector) -> Iterator[Span]:
@@ -303,7 +275,7 @@ def _unseen_of_target(
     single = [Span(catalog, SnapshotId(snapshot - 1), snapshot) for catalog, snapshot in sorted(mixed)]
     expanded = [
         Span(merge.source, max(merge.base, mine.seen(merge.source, merge.table)), merge.up_to, merge.table)
-        for merge in _merges_in(database, single)
+        for merge in merges_in(database, single)
     ]
     spans = (*own, *(span for span in expanded if span.up_to > span.after))
     return Unseen(spans, mine, own, frozenset(snapshot for _, snapshot in mixed))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from forklake.errors import InvalidArgument, TableNotFound
@@ -21,6 +21,23 @@ from forklake.model.table.write_target import WriteTarget
 STAGING = "_staging/"
 """Where manifests are kept, below the folder of a catalog. No schema has a folder of this name."""
 _FORMAT = "forklake/distributed-snapshot/1"
+
+
+ReservationState = Literal["open", "committed", "cancelled", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationInfo:
+    """A distributed snapshot in a listing."""
+
+    reservation_id: str
+    snapshot_id: SnapshotId
+    parent_snapshot_id: SnapshotId
+    state: ReservationState
+    created_at: datetime
+    expires_at: datetime
+    committed_snapshot_id: SnapshotId | None
+    properties: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from forklake.data.inlined import decode
-from forklake.data.parquet.delete_files import positions_of, without
+from forklake.data.parquet.delete_files import joined, positions_of, without
 from forklake.data.storage.storage import Storage
 from forklake.model.changes import Change, Verb, from_footprint
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.table.files import DataFile
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows, Source
-from forklake.store.files import ChangedFiles, PastFile
+from forklake.store.file_values import PastFile
+from forklake.store.files import ChangedFiles
 
 Place = ScanFile | ScanRows
 
@@ -130,7 +131,7 @@ def _events(
     events: list[tuple[SnapshotId, Positions]] = []
     for snapshot, positions in sorted(steps, key=lambda step: step[0]):
         fresh = without(positions, known)
-        known = fresh if known is None else _joined([known, fresh])
+        known = joined(known, fresh)
         if start < snapshot <= end and len(fresh):
             events.append((snapshot, fresh))
     return known, events

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from forklake.data.inlined import decode_all
+from forklake.data.parquet.delete_files import joined
 from forklake.data.statistics import summary_of_default
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
@@ -184,7 +185,7 @@ def with_deletes(
     found, positions = source.reader.with_deletes(files, inlined)
     deleted = {file: pa.array(listed, pa.int64()) for file, listed in positions.items()}
     for file, listed in source.uncommitted.deleted.items():
-        deleted[file] = pa.concat_arrays([deleted[file], listed]).sort() if file in deleted else listed
+        deleted[file] = joined(deleted.get(file), listed)
     return found, deleted
 
 

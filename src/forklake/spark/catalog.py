@@ -31,6 +31,7 @@ from forklake.errors import InvalidArgument
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.ddl import ColumnSource
+from forklake.model.time_travel import Moment
 from forklake.spark.changes import read_changes
 from forklake.spark.commit import DAY, Done, Work, Writing, publish
 from forklake.spark.compact import runner_on
@@ -40,7 +41,6 @@ from forklake.spark.session import prepare
 from forklake.spark.types import given_schema
 from forklake.spark.upsert import merge_frame
 from forklake.spark.write import write_frame
-from forklake.store.read_catalogs import Moment
 
 
 class SparkCatalog(Handle):

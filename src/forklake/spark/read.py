@@ -21,6 +21,7 @@ from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
 from forklake.model.sql.predicate_tree import columns_of
 from forklake.model.table.columns import Columns
+from forklake.model.types.arrow import one_array
 from forklake.scan.inlined_rows import AMONG, WITHIN, gather
 from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows
 from forklake.spark import paths
@@ -328,15 +329,10 @@ def _rows(spark: SparkSession, parts: Sequence[ScanRows], wanted: _Wanted) -> Da
     if not parts:
         return spark.createDataFrame([], schema)
     rows = gather(parts, wanted.columns).combine_chunks()
-    arrays = [to_arrow(_flat(rows.column(_c(column))), column.data_type) for column in wanted.columns]
-    arrays += [_flat(rows.column(f"c{key}")).cast(pa.int64()) for key in wanted.nanos]
-    arrays += [_flat(rows.column(ROW_ID_NAME))] if wanted.row_id else []
+    arrays = [to_arrow(one_array(rows.column(_c(column))), column.data_type) for column in wanted.columns]
+    arrays += [one_array(rows.column(f"c{key}")).cast(pa.int64()) for key in wanted.nanos]
+    arrays += [one_array(rows.column(ROW_ID_NAME))] if wanted.row_id else []
     if wanted.place:
         numbers = pa.array([part.file.id for part in parts], pa.int64())
-        arrays += [numbers.take(_flat(rows.column(AMONG))), _flat(rows.column(WITHIN))]
+        arrays += [numbers.take(one_array(rows.column(AMONG))), one_array(rows.column(WITHIN))]
     return spark.createDataFrame(pa.table(arrays, schema.names), schema)
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks()
-    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array

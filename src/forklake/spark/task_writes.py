@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import pyarrow as pa
 
+from forklake.data.input.arrow_streams import stream_of
 from forklake.data.storage.paths import S3Options
 from forklake.distributed import write_part
 from forklake.distributed.bases import base_file
@@ -47,16 +47,13 @@ class Hands:
         self, rows: Iterator[pa.RecordBatch], part: str | int, *, unless_there: bool = False
     ) -> Manifest:
         """Rows as files; those that carry ids take the place of others."""
-        first = next(rows, None)
-        data = None
-        if first is not None:
-            data = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+        data = stream_of(rows)
         return write_part(
             self.ds,
             self.ds.tables[0].full_name,
             data,
             part=part,
-            unless_there=unless_there and first is not None,
+            unless_there=unless_there and data is not None,
             storage_options=self.s3.given(),
         )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from threading import Lock
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from forklake.data.defaults import check_optional
+from forklake.data.input.arrow_streams import stream_of
 from forklake.data.input.lossless import match_names
 from forklake.data.parquet.file_names import SPARK_FOLDER
 from forklake.data.storage.storage import Storage
@@ -257,9 +257,8 @@ def _in_workers(frame: DataFrame, writing: Writing, cast: bool) -> list[Done]:
     ds, name, options = writing.ds, writing.name, writing.options
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[Done]:
-        first = next(batches, None)
-        if first is not None:
-            given = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+        given = stream_of(batches)
+        if given is not None:
             found = write_part(ds, name, given, part=task_number(), cast=cast, storage_options=options)
             yield Done(found.to_json(), added=found.rows)
 

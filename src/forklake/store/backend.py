@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 
 from forklake.errors import StoreError, StoreUnavailable, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
+from forklake.store.row_sets import RowSet
 from forklake.store.statements import Dialect
 
 Row = tuple[Any, ...]
@@ -39,6 +40,17 @@ class Allocation:
     file_ids: tuple[int, ...]
     next_catalog_id: int
     next_file_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockedHead:
+    """Where a catalog stands that nobody else can commit to meanwhile."""
+
+    snapshot_id: SnapshotId
+    schema_version: int
+    snapshot_time: datetime
+    end_snapshot: SnapshotId | None
+    """Not None if the catalog was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +95,15 @@ class Session(Protocol):
         """Run a statement that returns nothing."""
         ...
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         """Add rows to a table as one set; a taken key raises `UniqueViolation`, at the latest on commit."""
         ...
 
-    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def update(self, of: RowSet, rows: Sequence[Row]) -> None:
         """Give columns of rows that are there new values, as one set; each row has its keys first."""
         ...
 
-    def end_rows(
-        self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
-    ) -> None:
+    def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
         """Set the end of a catalog's own live rows, named by their keys; refuse if one of them is missing."""
         ...
 
@@ -108,7 +118,7 @@ class Session(Protocol):
         only_at: SnapshotId | None = None,
         catalog_ids: int = 0,
         file_ids: int = 0,
-    ) -> tuple[Row, Allocation] | None:
+    ) -> tuple[LockedHead, Allocation] | None:
         """Wait for the catalog's head, then draw numbers: they rise as it commits.
 
         None if there is no such catalog, or if it must stand at a certain snapshot and does not.
@@ -220,3 +230,9 @@ def as_time(value: Any) -> datetime:
     """A stored time as an aware datetime in UTC, whichever form the backend returned it in."""
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     return moment.astimezone(UTC)
+
+
+def locked_head(row: Row) -> LockedHead:
+    """A head as the statements that lock it return it."""
+    snapshot, schema_version, moment, ended = row
+    return LockedHead(SnapshotId(snapshot), schema_version, as_time(moment), ended)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
+from typing import Literal
 
+from forklake.store.row_sets import RowSet
 from forklake.store.tables import TABLES
+
+Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
 COPIED = (
     "ducklake_schema",
@@ -150,57 +156,100 @@ def not_masked(entity: str, *, of: str, among: str | None, as_array: bool) -> st
     )
 
 
-def insert_row(table: str, columns: tuple[str, ...]) -> str:
-    """An INSERT of one row with positional parameters."""
-    _check(table, columns)
-    return " ".join(("INSERT INTO", table, _listed(columns), "VALUES", _listed("?" * len(columns))))
+_ARRAYS = {
+    "int": "bigint[]",
+    "text": "text[]",
+    "uuid": "uuid[]",
+    "bool": "boolean[]",
+    "time": "timestamptz[]",
+}
+_DUCKDB_TYPES = {
+    "int": "BIGINT",
+    "text": "VARCHAR",
+    "uuid": "UUID",
+    "bool": "BOOLEAN",
+    "time": "TIMESTAMPTZ",
+}
 
 
-def insert_values(table: str, columns: tuple[str, ...], values: Sequence[str]) -> str:
-    """An INSERT of rows that are written out as SQL."""
-    _check(table, columns)
-    return " ".join(("INSERT INTO", table, _listed(columns), "VALUES", ", ".join(values)))
+@cache
+def insert_text(dialect: Dialect, rows: RowSet) -> str:
+    """An INSERT of a set of rows.
+
+    SQLite takes one row after the other, by position; DuckDB all as JSON in $rows, one array for each column;
+    PostgreSQL an array for each column, by its name.
+    """
+    start = _insert_into(rows)
+    if dialect == "sqlite":
+        return " ".join((start, "VALUES", _listed("?" * len(rows.columns))))
+    unnested = ", ".join(f"unnest({array})" for array in _arrays(dialect, rows))
+    return " ".join((start, "SELECT", unnested, *_source(dialect, rows)))
 
 
-def insert_set(table: str, columns: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
-    """An INSERT of many rows, given one array for each column as SQL text, and their source."""
-    _check(table, columns)
-    unnested = ", ".join(f"unnest({value})" for value in values)
-    return " ".join(("INSERT INTO", table, _listed(columns), "SELECT", unnested, source))
+@cache
+def insert_values_text(rows: RowSet) -> str:
+    """An INSERT before rows that are written out as SQL, for DuckDB."""
+    return _insert_into(rows) + " VALUES "
 
 
-def update_row(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    """An UPDATE of one row; parameters: the columns, then the keys."""
-    _check(table, (*keys, *columns))
-    values = ", ".join(f"{column} = ?" for column in columns)
-    named = " AND ".join(f"{key} = ?" for key in keys)
-    return " ".join(("UPDATE", table, "SET", values, "WHERE", named))
+@cache
+def update_text(dialect: Dialect, rows: RowSet) -> str:
+    """An UPDATE of a set of rows that are there.
+
+    SQLite takes the values of one row and then its keys, by position; DuckDB rows that are written out as SQL
+    in $rows; PostgreSQL an array for each column, by its name.
+    """
+    if dialect == "sqlite":
+        values = ", ".join(f"{column} = ?" for column in rows.values)
+        return " ".join(("UPDATE", rows.table, "SET", values, "WHERE", _all_given(rows.keys)))
+    arrays = ", ".join(_arrays(dialect, rows))
+    source = "(VALUES $rows)" if dialect == "duckdb" else f"unnest({arrays})"
+    values = ", ".join(f"{column} = n.{column}" for column in rows.values)
+    same = " AND ".join(f"e.{key} = n.{key}" for key in rows.keys)
+    named = f"n{_listed(rows.columns)}"
+    return " ".join(("UPDATE", rows.table, "AS e SET", values, "FROM", source, "AS", named, "WHERE", same))
 
 
-def update_set(table: str, keys: tuple[str, ...], columns: tuple[str, ...], source: str) -> str:
-    """An UPDATE of many rows from a source of keys and columns, given as SQL text that names itself `n`."""
-    _check(table, (*keys, *columns))
-    values = ", ".join(f"{column} = n.{column}" for column in columns)
-    same = " AND ".join(f"e.{key} = n.{key}" for key in keys)
-    return " ".join(("UPDATE", table, "AS e SET", values, "FROM", source, "WHERE", same))
+@cache
+def end_text(dialect: Dialect, rows: RowSet) -> str:
+    """An UPDATE that ends live rows of one catalog.
+
+    SQLite takes the end, the catalog and the keys of one row, by position; the others $end, $catalog, and the
+    keys as `insert_text` has them.
+    """
+    if dialect == "sqlite":
+        live = "SET end_snapshot = ? WHERE catalog_id = ? AND end_snapshot IS NULL AND"
+        return " ".join(("UPDATE", rows.table, live, _all_given(rows.keys)))
+    arrays = zip(rows.keys, _arrays(dialect, rows), strict=True)
+    unnested = ", ".join(f"unnest({array}) AS {key}" for key, array in arrays)
+    ended = " ".join(("(SELECT", unnested, *_source(dialect, rows), ") AS ended"))
+    same = " AND ".join(f"e.{key} = ended.{key}" for key in rows.keys)
+    live = "WHERE e.end_snapshot IS NULL AND e.catalog_id = $catalog AND"
+    return " ".join(("UPDATE", rows.table, "AS e SET end_snapshot = $end FROM", ended, live, same))
 
 
-def end_row(table: str, keys: tuple[str, ...]) -> str:
-    """An UPDATE that ends one live row; parameters: the end, the catalog, the keys."""
-    _check(table, keys)
-    named = " AND ".join(f"{key} = ?" for key in keys)
-    return " ".join(
-        ("UPDATE", table, "SET end_snapshot = ? WHERE catalog_id = ? AND end_snapshot IS NULL AND", named)
-    )
+def _insert_into(rows: RowSet) -> str:
+    return " ".join(("INSERT INTO", rows.table, _listed(rows.columns)))
 
 
-def end_set(table: str, keys: tuple[str, ...], values: Sequence[str], source: str = "") -> str:
-    """An UPDATE that ends many live rows, given one array for each key; parameters: $end and $catalog."""
-    _check(table, keys)
-    arrays = ", ".join(f"unnest({value}) AS {key}" for key, value in zip(keys, values, strict=True))
-    same = " AND ".join(f"e.{key} = ended.{key}" for key in keys)
-    update = ("UPDATE", table, "AS e SET end_snapshot = $end FROM (SELECT", arrays, source, ") AS ended")
-    return " ".join((*update, "WHERE e.end_snapshot IS NULL AND e.catalog_id = $catalog AND", same))
+def _all_given(columns: Sequence[str]) -> str:
+    return " AND ".join(f"{column} = ?" for column in columns)
+
+
+def _arrays(dialect: Dialect, rows: RowSet) -> list[str]:
+    """The values of each column."""
+    if dialect == "duckdb":
+        return [f"r.{column}" for column in rows.columns]
+    types = TABLES[rows.table]
+    return [f"${column}::{_ARRAYS[types[column]]}" for column in rows.columns]
+
+
+def _source(dialect: Dialect, rows: RowSet) -> tuple[str, ...]:
+    """What the arrays are read from; PostgreSQL has them as parameters."""
+    if dialect != "duckdb":
+        return ()
+    shape = json.dumps({column: [_DUCKDB_TYPES[TABLES[rows.table][column]]] for column in rows.columns})
+    return ("FROM (SELECT from_json($rows,", f"'{shape}'", ") AS r)")
 
 
 def _visible(table: str) -> str:
@@ -210,10 +259,3 @@ def _visible(table: str) -> str:
 
 def _listed(parts: Sequence[str]) -> str:
     return "(" + ", ".join(parts) + ")"
-
-
-def _check(table: str, columns: tuple[str, ...]) -> None:
-    # These texts are built from names; only names that stand above can get into them.
-    unknown = set(columns) - TABLES[table].keys()
-    if unknown:
-        raise KeyError(f"{table} has no columns {sorted(unknown)}")

@@ -8,7 +8,7 @@ from threading import Lock
 from forklake.model.ids import CatalogId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Database
-from forklake.store.read_catalogs import CatalogState
+from forklake.store.catalog_state import CatalogState
 
 
 class StateCache:

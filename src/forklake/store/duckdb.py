@@ -23,14 +23,12 @@ from forklake.errors import (
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
 from forklake.store.backend import Home, Row, UniqueViolation
-from forklake.store.built_statements import end_set, insert_set, insert_values, update_set
+from forklake.store.built_statements import end_text, insert_text, insert_values_text, update_text
 from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
 from forklake.store.home import home_of_file
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
+from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import TABLES
-
-_TYPES = {"int": "BIGINT", "text": "VARCHAR", "uuid": "UUID", "bool": "BOOLEAN", "time": "TIMESTAMPTZ"}
 
 
 class DuckDBDatabase(EmbeddedDatabase):
@@ -84,7 +82,7 @@ class DuckDBDatabase(EmbeddedDatabase):
             session.run_script(f"CREATE SCHEMA IF NOT EXISTS {quoted(self.metadata_schema)}")
             session.run_script(f"USE {quoted(self.metadata_schema)}")
             session.run_script(schema_script(self.dialect))
-            session.insert("ducklake_metadata", ("key", "value"), list(settings.items()))
+            session.insert(SETTINGS, list(settings.items()))
             session.commit()
         # Connections that were opened before the schema existed cannot find it.
         self._pool.close()
@@ -146,35 +144,32 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
         with self._running() as connection:
             connection.execute(script)
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         """Add rows to a table."""
         self._check_open()
         if 0 < len(rows) <= _FEW:
-            self._waiting.append(insert_values(table, tuple(columns), _written_out(rows)))
+            self._waiting.append(insert_values_text(into) + _written_out(rows))
         elif rows:
-            text = _insert(table, tuple(columns))
-            self._waiting.append(filled(text, {"rows": _columns_as_json(columns, rows)}))
+            text = insert_text("duckdb", into)
+            self._waiting.append(filled(text, {"rows": _columns_as_json(into.columns, rows)}))
         if len(rows) > _MANY:
             # What waits is kept in memory.
             self._send()
 
-    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def update(self, of: RowSet, rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""
         self._check_open()
-        names = ", ".join((*keys, *columns))
-        source = f"(VALUES {', '.join(_written_out(rows))}) AS n({names})"
-        self._waiting.append(update_set(table, tuple(keys), tuple(columns), source))
+        before, _, after = _pieces(update_text("duckdb", of))
+        self._waiting.append(f"{before}{_written_out(rows)}{after}")
 
-    def end_rows(
-        self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
-    ) -> None:
+    def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
         """Set the end of a catalog's own live rows."""
-        params = {"rows": _columns_as_json(keys, rows), "catalog": catalog, "end": end}
-        self._waiting.append(filled(_end(table, tuple(keys)), params))
+        params = {"rows": _columns_as_json(of.keys, rows), "catalog": catalog, "end": end}
+        self._waiting.append(filled(end_text("duckdb", of), params))
         answer = self._send()
         ended = answer[0][0] if answer else 0
         if ended != len(rows):
-            raise CorruptMetadata(f"{len(rows) - ended} rows of {table} that should end are not live")
+            raise CorruptMetadata(f"{len(rows) - ended} rows of {of.table} that should end are not live")
 
 
 # Values are written into the statement: binding one costs more than parsing it, and where pandas is
@@ -218,8 +213,8 @@ def literal(value: object) -> str:
             raise TypeError(f"{type(value).__name__} cannot be stored")
 
 
-def _written_out(rows: Sequence[Row]) -> list[str]:
-    return ["(" + ", ".join(map(literal, row)) + ")" for row in rows]
+def _written_out(rows: Sequence[Row]) -> str:
+    return ", ".join(["(" + ", ".join(map(literal, row)) + ")" for row in rows])
 
 
 def _columns_as_json(columns: Sequence[str], rows: Sequence[Row]) -> str:
@@ -233,21 +228,6 @@ def _plain(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} cannot be stored")
-
-
-@cache
-def _insert(table: str, columns: tuple[str, ...]) -> str:
-    return insert_set(table, columns, [f"r.{column}" for column in columns], _from_json(table, columns))
-
-
-@cache
-def _end(table: str, keys: tuple[str, ...]) -> str:
-    return end_set(table, keys, [f"r.{key}" for key in keys], _from_json(table, keys))
-
-
-def _from_json(table: str, columns: tuple[str, ...]) -> str:
-    shape = json.dumps({column: [_TYPES[TABLES[table][column]]] for column in columns})
-    return " ".join(("FROM (SELECT from_json($rows,", f"'{shape}'", ") AS r)"))
 
 
 def _check_header(path: Path) -> None:

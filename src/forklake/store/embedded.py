@@ -9,7 +9,15 @@ from typing import Generic, Protocol, TypeVar
 
 from forklake.errors import StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.store.backend import Allocation, Answer, OpenTransaction, Record, Row, Session
+from forklake.store.backend import (
+    Allocation,
+    Answer,
+    LockedHead,
+    OpenTransaction,
+    Record,
+    Session,
+    locked_head,
+)
 from forklake.store.pool import Closable, ConnectionPool, WriterLock
 
 
@@ -71,12 +79,12 @@ class EmbeddedWrites:
         only_at: SnapshotId | None = None,
         catalog_ids: int = 0,
         file_ids: int = 0,
-    ) -> tuple[Row, Allocation] | None:
+    ) -> tuple[LockedHead, Allocation] | None:
         """The whole database is locked for writing already."""
         found = self.rows("lock_head", catalog=catalog)
         if not found or only_at not in (None, found[0][0]):
             return None
-        return found[0], self.allocate(catalog_ids=catalog_ids, file_ids=file_ids)
+        return locked_head(found[0]), self.allocate(catalog_ids=catalog_ids, file_ids=file_ids)
 
     def record(self: Session, record: Record) -> None:
         """Add a snapshot with what it did, and move the catalog's head to it."""

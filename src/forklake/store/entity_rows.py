@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from forklake.model.entities import Column, Macro, Origin, Schema, Table, Tag, View
 from forklake.model.ids import MacroId, SchemaId, TableId, ViewId
-from forklake.model.names import is_absolute, quoted
+from forklake.model.names import is_absolute
 from forklake.model.table.layout import Partitioning, SortOrder
 
 Renumber = Callable[[int], int]
@@ -167,84 +167,6 @@ def _column_values(column: Column) -> tuple[Any, ...]:
         None if default is None else default.kind,
         None if default is None else default.dialect,
     )
-
-
-MACRO_IMPL_COLUMNS = ("catalog_id", "macro_id", "impl_id", "dialect", "sql", "type")
-MACRO_PARAMETER_COLUMNS = (
-    "catalog_id",
-    "macro_id",
-    "impl_id",
-    "column_id",
-    "parameter_name",
-    "parameter_type",
-    "default_value",
-    "default_value_type",
-)
-
-
-def macro_impl_rows(macro: Macro) -> list[tuple[Any, ...]]:
-    """The overloads of a new macro; they never change afterwards."""
-    return [
-        (macro.id, place, impl.dialect, impl.sql, impl.kind)
-        for place, impl in enumerate(macro.implementations)
-    ]
-
-
-def macro_parameter_rows(macro: Macro) -> list[tuple[Any, ...]]:
-    """The parameters of a new macro."""
-    return [
-        (macro.id, place, index, parameter.name, parameter.type, parameter.default, "unknown")
-        for place, impl in enumerate(macro.implementations)
-        for index, parameter in enumerate(impl.parameters)
-    ]
-
-
-def part_rows(entity: Entity) -> Iterator[tuple[str, tuple[str, ...], tuple[Any, ...]]]:
-    """Rows that come with a new entity and never change: where they go, their columns, their values."""
-    match entity:
-        case Macro():
-            for row in macro_impl_rows(entity):
-                yield "ducklake_macro_impl", MACRO_IMPL_COLUMNS, row
-            for row in macro_parameter_rows(entity):
-                yield "ducklake_macro_parameters", MACRO_PARAMETER_COLUMNS, row
-        case Partitioning():
-            for place, part in enumerate(entity.fields):
-                row = (entity.id, entity.table_id, place, part.column_id, part.transform)
-                yield "ducklake_partition_column", PARTITION_COLUMNS, row
-        case SortOrder():
-            for place, key in enumerate(entity.keys):
-                row = (
-                    entity.id,
-                    entity.table_id,
-                    place,
-                    quoted(key.name),
-                    "duckdb",
-                    key.direction,
-                    key.nulls,
-                )
-                yield "ducklake_sort_expression", SORT_COLUMNS, row
-        case _:
-            pass
-
-
-PARTITION_COLUMNS = (
-    "catalog_id",
-    "partition_id",
-    "table_id",
-    "partition_key_index",
-    "column_id",
-    "transform",
-)
-SORT_COLUMNS = (
-    "catalog_id",
-    "sort_id",
-    "table_id",
-    "sort_key_index",
-    "expression",
-    "dialect",
-    "sort_direction",
-    "null_order",
-)
 
 
 def renumbered(entity: Entity, ids: Renumber) -> Entity:

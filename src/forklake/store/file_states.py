@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from forklake.model.ids import CatalogId, DataFileId, SnapshotId, TableId
 from forklake.model.table.files import DataFile, is_disjoint
 from forklake.store.backend import Database
-from forklake.store.files import delete_file, past_file
+from forklake.store.file_values import delete_file, past_file
 
 
 @dataclass(frozen=True, slots=True)

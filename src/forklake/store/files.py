@@ -1,4 +1,4 @@
-"""Rows → files: what a table of a catalog consists of at one snapshot, and what is known of it."""
+"""What a table of a catalog consists of at one snapshot, and what is known of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, MappingId, SnapshotId, TableId
+from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId, TableId
 from forklake.model.sql.predicate_tree import Range
 from forklake.model.table.files import ColumnStats, DataFile, DeleteFile
 from forklake.model.table.name_mapping import MappedName
 from forklake.model.table.name_mapping import Mapping as NameMapping
 from forklake.store.backend import Database, Row, Session
+from forklake.store.file_values import PastFile, column_stats, data_file, delete_file, past_file
+from forklake.store.snapshots import Footprint, footprints_between
 
 ALL = 2**31 - 1
 """As many as there are."""
@@ -32,14 +33,6 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class PastFile:
-    """A file with its end, if it has come to one."""
-
-    file: DataFile
-    end: SnapshotId | None
-
-
-@dataclass(frozen=True, slots=True)
 class ChangedFiles:
     """The files that a table gained, or that were lost or lost rows, in a span of snapshots."""
 
@@ -48,7 +41,7 @@ class ChangedFiles:
     """Delete files that stood at the start of the span or came within it, in order."""
     inlined: dict[DataFileId, list[tuple[int, SnapshotId]]]
     """Positions that were deleted inline up to the end of the span, and when."""
-    footprints: list[tuple[SnapshotId, str | None]]
+    footprints: list[Footprint]
     """What each commit of the span did."""
 
 
@@ -63,7 +56,7 @@ class FileReader:
 
     def files(self) -> list[DataFile]:
         """Every Parquet file."""
-        return [_file(row) for row in self._rows("files")]
+        return [data_file(row) for row in self._rows("files")]
 
     def files_by_key(
         self, column: ColumnId, low: str, high: str, *, keys: Sequence[str] = (), most: int | None = None
@@ -80,7 +73,7 @@ class FileReader:
         # Without a visible hit, nothing says whether there were too many that are not.
         if most is not None and (not rows or rows[0][-1] > most):
             return None
-        return [_file(row[:-1]) for row in rows]
+        return [data_file(row[:-1]) for row in rows]
 
     def files_by_two_keys(self, one: Range, other: Range) -> list[DataFile]:
         """The Parquet files that may hold a value between two keys in each of two columns."""
@@ -93,25 +86,25 @@ class FileReader:
             other_low=other.low,
             other_high=other.high,
         )
-        return [_file(row) for row in rows]
+        return [data_file(row) for row in rows]
 
     def files_before(self, since: SnapshotId) -> list[DataFile]:
         """The Parquet files that are older than a snapshot."""
-        return [_file(row) for row in self._rows("files_before", since=since)]
+        return [data_file(row) for row in self._rows("files_before", since=since)]
 
     def files_by_partition(self, partition: int, place: int, value: str) -> list[DataFile]:
         """The Parquet files of one partition, and all that were written under another partitioning."""
         inside = self._rows("files_by_partition", partition=partition, place=place, value=value)
         outside = self._rows("files_outside_partitioning", partition=partition)
-        return [_file(row) for row in (*inside, *outside)]
+        return [data_file(row) for row in (*inside, *outside)]
 
     def files_with_row(self, row: int) -> list[DataFile]:
         """The Parquet files that count a row id among those that were given to them."""
-        return [_file(found) for found in self._rows("files_with_row", row=row)]
+        return [data_file(found) for found in self._rows("files_with_row", row=row)]
 
     def inlined_files(self) -> list[tuple[DataFile, str]]:
         """The files whose rows live in the database, each with its content."""
-        return [(_file(row[:-1], inlined=True), row[-1]) for row in self._rows("inlined_files")]
+        return [(data_file(row[:-1], inlined=True), row[-1]) for row in self._rows("inlined_files")]
 
     def with_deletes(
         self, files: Sequence[DataFile], inlined: Sequence[DataFile] = ()
@@ -155,7 +148,7 @@ class FileReader:
             listed = _ids(file.id for file in files)
             rows = self.database.rows("stats_of_files", catalog=self.catalog, files=listed, columns=wanted)
         for file, *values in rows:
-            stats = _stats(values)
+            stats = column_stats(values)
             found.setdefault(file, {})[stats.column_id] = stats
         return found
 
@@ -192,15 +185,12 @@ class FileReader:
                     "files_by_id", catalog=self.catalog, table=self.table, files=_ids(missing)
                 )
             ]
-        footprints = self.database.rows("footprints_between", catalog=self.catalog, start=start, end=end)
-        return ChangedFiles(files, deletes, inlined, [(number, text) for number, text in footprints])
+        footprints = footprints_between(self.database, self.catalog, start, end)
+        return ChangedFiles(files, deletes, inlined, footprints)
 
     def contents(self, files: Sequence[DataFile]) -> dict[DataFileId, str]:
         """The rows of inlined files, whether these still count or not."""
-        if not files:
-            return {}
-        listed = _ids(file.id for file in files)
-        return dict(self.database.rows("inlined_content", catalog=self.catalog, files=listed))
+        return inlined_contents(self.database, self.catalog, [file.id for file in files])
 
     def bounds(self, column: ColumnId) -> list[tuple[SnapshotId, ColumnStats | None]]:
         """What is known of a column in every Parquet file, and when that file began."""
@@ -268,84 +258,24 @@ def totals_of(reader: Database | Session, catalog: CatalogId, table: TableId, at
     return Totals(files, int(records) - int(deleted) - int(inlined), int(size))
 
 
+def inlined_contents(
+    database: Database, catalog: CatalogId, files: Sequence[DataFileId]
+) -> dict[DataFileId, str]:
+    """The rows of inlined files, whether these still count or not."""
+    if not files:
+        return {}
+    return dict(database.rows("inlined_content", catalog=catalog, files=_ids(files)))
+
+
+def tables_with_inlined_rows(database: Database, catalog: CatalogId, at: SnapshotId) -> list[TableId]:
+    """The tables with rows that live in the database."""
+    return [table for (table,) in database.rows("inlined_tables", catalog=catalog, at=at)]
+
+
+def tables_with_files(database: Database, catalog: CatalogId, at: SnapshotId) -> list[TableId]:
+    """The tables that have files or inlined rows."""
+    return [table for (table,) in database.rows("tables_with_files", catalog=catalog, at=at)]
+
+
 def _ids(numbers: Iterable[int]) -> str:
     return json.dumps(list(numbers))
-
-
-def _file(row: Sequence[Any], *, inlined: bool = False) -> DataFile:
-    file, source, begin, path, relative, records, size, footer, row_ids, partition, mapping, newest = row
-    return DataFile(
-        DataFileId(file),
-        CatalogId(source),
-        SnapshotId(begin),
-        path,
-        bool(relative),
-        records,
-        size,
-        footer,
-        row_ids,
-        partition,
-        mapping,
-        newest,
-        inlined=inlined,
-    )
-
-
-def past_file(row: Sequence[Any]) -> PastFile:
-    """A data file with its format and end."""
-    *about, file_format, end = row
-    return PastFile(_file(about, inlined=file_format == "inlined"), end)
-
-
-def delete_file(row: Sequence[Any]) -> DeleteFile:
-    """A delete file, after the data file that it belongs to."""
-    data_file, file, source, begin, path, relative, count, size, footer = row[:9]
-    return DeleteFile(
-        DeleteFileId(file),
-        CatalogId(source),
-        SnapshotId(begin),
-        DataFileId(data_file),
-        path,
-        bool(relative),
-        count,
-        size,
-        footer,
-    )
-
-
-def _stats(values: Sequence[Any]) -> ColumnStats:
-    column, count, nulls, low, high, low_key, high_key, nan, distinct, size = values
-    known_nan = None if nan is None else bool(nan)
-    return ColumnStats(
-        ColumnId(column), count, nulls, low, high, low_key, high_key, known_nan, distinct, size
-    )
-
-
-STATS_COLUMNS = (
-    "column_id",
-    "column_size_bytes",
-    "value_count",
-    "null_count",
-    "min_value",
-    "max_value",
-    "contains_nan",
-    "distinct_count",
-    "min_key",
-    "max_key",
-)
-
-
-def stats_row(stats: ColumnStats) -> Row:
-    """What is known of a column, as `STATS_COLUMNS` store it."""
-    return (
-        stats.column_id,
-        stats.size_bytes,
-        stats.value_count,
-        stats.null_count,
-        stats.min_value,
-        stats.max_value,
-        stats.contains_nan,
-        stats.distinct_count,
-        stats.min_key,
-        stats.max_key,
-    )

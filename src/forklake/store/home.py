@@ -17,6 +17,7 @@ from typing import NoReturn
 from forklake.errors import ReadOnlyStore
 from forklake.model.ids import SnapshotId
 from forklake.store.backend import Database, Home, Row, Session
+from forklake.store.settings import add_setting, remove_setting, setting
 from forklake.store.statements import Dialect
 
 _KEY = "home"
@@ -31,19 +32,18 @@ def home_of_file(path: Path) -> Home:
 
 def remember_home(session: Session, home: Home | None) -> None:
     """Note that the lake is at home where it is now."""
-    session.execute("remove_setting", key=_KEY)
+    remove_setting(session, _KEY)
     if home is not None:
-        value = json.dumps([home.name, home.identity])
-        session.insert("ducklake_metadata", ("key", "value"), [(_KEY, value)])
+        add_setting(session, _KEY, json.dumps([home.name, home.identity]))
 
 
 def former_home(database: Database) -> str | None:
     """Where the lake was at home, if that is neither this place nor this database under another name."""
-    found = database.rows("setting", key=_KEY)
-    here = database.home() if found else None
-    if here is None:
+    found = setting(database, _KEY)
+    here = None if found is None else database.home()
+    if found is None or here is None:
         return None
-    name, identity = json.loads(found[0][0])
+    name, identity = json.loads(found)
     return None if here.name == name or here.identity == identity else name
 
 

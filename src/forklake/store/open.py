@@ -19,6 +19,7 @@ from forklake.model.names import check_name
 from forklake.store.address import EXAMPLES, Address, file_url
 from forklake.store.backend import Database, UniqueViolation
 from forklake.store.home import remember_home
+from forklake.store.settings import add_setting, setting
 
 VERSION = "0.5-dev1"
 DEFAULT_SCHEMA = "ducklake"
@@ -104,12 +105,11 @@ def check_version(database: Database) -> None:
         )
     instead = "create a lake in an empty database or schema with `forklake --lake URL init`"
     try:
-        found = database.rows("setting", key="version")
+        version = setting(database, "version")
     except StoreError as error:
         raise UnsupportedVersion(f"the metadata at {database.url} is no lake's: {instead}") from error
-    if not found:
+    if version is None:
         raise UnsupportedVersion(f"the lake at {database.url} was never finished: {instead}")
-    version = found[0][0]
     if version != VERSION:
         raise UnsupportedVersion(
             f"the metadata at {database.url} has version {version!r}, not {VERSION!r}: {instead}"
@@ -118,14 +118,14 @@ def check_version(database: Database) -> None:
 
 def data_path_of(database: Database, given: str | None) -> str:
     """Where the lake keeps its files; a path given on opening must be the one that was stored."""
-    found = database.rows("setting", key="data_path")
-    if found and given is not None and given != found[0][0]:
+    found = setting(database, "data_path")
+    if found is not None and given is not None and given != found:
         raise DataPathMismatch(
-            f"the lake at {database.url} keeps its files in {found[0][0]}, not {given}: leave data_path "
+            f"the lake at {database.url} keeps its files in {found}, not {given}: leave data_path "
             "out, or pass moved=True if its files were moved there"
         )
-    if found:
-        return found[0][0]
+    if found is not None:
+        return found
     if given is None:
         raise MetadataNotFound(
             f"the lake at {database.url} does not know where its files are: "
@@ -133,8 +133,8 @@ def data_path_of(database: Database, given: str | None) -> str:
         )
     # A lake that was created with psql learns its path from the first who says it.
     with suppress(UniqueViolation), database.transaction() as session:
-        if not session.rows("setting", key="data_path"):
-            session.insert("ducklake_metadata", ("key", "value"), [("data_path", given)])
+        if setting(session, "data_path") is None:
+            add_setting(session, "data_path", given)
             remember_home(session, database.home())
             session.commit()
     return data_path_of(database, given)
@@ -143,4 +143,4 @@ def data_path_of(database: Database, given: str | None) -> str:
 def is_finished(database: Database) -> bool:
     """Whether a lake that exists knows where its files are, or is no lake of ours."""
     check_version(database)
-    return bool(database.rows("setting", key="data_path"))
+    return setting(database, "data_path") is not None

@@ -34,31 +34,26 @@ from forklake.store.backend import (
     Answer,
     Home,
     Interrupted,
+    LockedHead,
     OpenTransaction,
     Record,
     Row,
     UniqueViolation,
     as_time,
+    locked_head,
 )
-from forklake.store.built_statements import end_set, insert_set, update_set
+from forklake.store.built_statements import end_text, insert_text, update_text
 from forklake.store.commits_in_flight import CommitsInFlight
 from forklake.store.libpq import Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
+from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
-from forklake.store.tables import TABLES
 
 LONGEST_NAME = 63
 
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "forklake"}
 # Every statement is keyed, so an index is right however few rows there were when its plan was made and kept.
 _PLANNING = (("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"))
-_ARRAYS = {
-    "int": "bigint[]",
-    "text": "text[]",
-    "uuid": "uuid[]",
-    "bool": "boolean[]",
-    "time": "timestamptz[]",
-}
 _MANY = 4096
 """Sets of more rows than this are sent at once."""
 _INIT_LOCK = 0x666F726B6C616B65
@@ -139,10 +134,7 @@ class PostgresDatabase:
             if connection.execute(self.statements["metadata_exists"].text).fetchone():
                 raise UniqueViolation("another process has created the lake meanwhile")
             connection.execute(schema_script(self.dialect).encode())
-            columns = ("key", "value")
-            run_now(
-                connection, _insert("ducklake_metadata", columns), _columns(columns, list(settings.items()))
-            )
+            run_now(connection, _insert(SETTINGS), _columns(SETTINGS, list(settings.items())))
 
     def close(self) -> None:
         """Give back every connection."""
@@ -219,24 +211,22 @@ class PostgresSession(OpenTransaction):
         """Run a statement that returns nothing, together with those that follow."""
         self._send(self._database.statements[statement], params)
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         """Add rows to a table."""
         if rows:
-            self._send(_insert(table, tuple(columns)), _columns(columns, rows))
+            self._send(_insert(into), _columns(into, rows))
         if len(rows) > _MANY:
             # What waits is kept in memory.
             self._answers()
 
-    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def update(self, of: RowSet, rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""
-        self._send(_update(table, tuple(keys), tuple(columns)), _columns((*keys, *columns), rows))
+        self._send(_update(of), _columns(of, rows))
 
-    def end_rows(
-        self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
-    ) -> None:
+    def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
         """Set the end of a catalog's own live rows; checked with the other answers, before the commit."""
-        self._ends.append((self._sent, len(rows), table))
-        self._send(_end(table, tuple(keys)), _columns(keys, rows) | {"catalog": catalog, "end": end})
+        self._ends.append((self._sent, len(rows), of.table))
+        self._send(_end(of), _columns(of, rows) | {"catalog": catalog, "end": end})
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
         """Draw the number of a snapshot, and numbers for what it creates."""
@@ -250,14 +240,14 @@ class PostgresSession(OpenTransaction):
         only_at: SnapshotId | None = None,
         catalog_ids: int = 0,
         file_ids: int = 0,
-    ) -> tuple[Row, Allocation] | None:
+    ) -> tuple[LockedHead, Allocation] | None:
         """Wait for the head, then draw numbers, in one statement."""
         found = self.rows(
             "lock_and_allocate", catalog=catalog, only_at=only_at, catalog_ids=catalog_ids, file_ids=file_ids
         )
         if not found:
             return None
-        return found[0][:4], _allocation(found[0][4:])
+        return locked_head(found[0][:4]), _allocation(found[0][4:])
 
     def record(self, record: Record) -> None:
         """Add a snapshot with what it did, and move the catalog's head to it, in one statement."""
@@ -326,29 +316,23 @@ def _allocation(answer: Row) -> Allocation:
     )
 
 
-def _columns(columns: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
-    return {name: [row[place] for row in rows] for place, name in enumerate(columns)}
-
-
-def _arrays(table: str, columns: tuple[str, ...]) -> list[str]:
-    return [f"${column}::{_ARRAYS[TABLES[table][column]]}" for column in columns]
+def _columns(into: RowSet, rows: Sequence[Row]) -> dict[str, Any]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(into.columns)}
 
 
 @cache
-def _insert(table: str, columns: tuple[str, ...]) -> Query:
-    return Query(insert_set(table, columns, _arrays(table, columns)))
+def _insert(rows: RowSet) -> Query:
+    return Query(insert_text("postgresql", rows))
 
 
 @cache
-def _update(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> Query:
-    arrays = ", ".join(_arrays(table, (*keys, *columns)))
-    source = f"unnest({arrays}) AS n({', '.join((*keys, *columns))})"
-    return Query(update_set(table, keys, columns, source))
+def _update(rows: RowSet) -> Query:
+    return Query(update_text("postgresql", rows))
 
 
 @cache
-def _end(table: str, keys: tuple[str, ...]) -> Query:
-    return Query(end_set(table, keys, _arrays(table, keys)))
+def _end(rows: RowSet) -> Query:
+    return Query(end_text("postgresql", rows))
 
 
 def _parameters(conninfo: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from forklake.errors import (
@@ -19,10 +20,11 @@ from forklake.errors import (
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Home, Row, UniqueViolation
-from forklake.store.built_statements import end_row, insert_row, update_row
+from forklake.store.built_statements import end_text, insert_text, update_text
 from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
 from forklake.store.home import home_of_file
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
+from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES
 
@@ -77,7 +79,7 @@ class SqliteDatabase(EmbeddedDatabase):
         """Create the empty lake with its settings, all or nothing."""
         with self.transaction() as session:
             session.run_script(schema_script(self.dialect))
-            session.insert("ducklake_metadata", ("key", "value"), list(settings.items()))
+            session.insert(SETTINGS, list(settings.items()))
             session.commit()
 
     def close(self) -> None:
@@ -161,28 +163,30 @@ class SqliteSession(EmbeddedSession[sqlite3.Connection]):
                     connection.execute(pending)
                     pending = ""
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         """Add rows to a table."""
-        times = any(TABLES[table][column] == "time" for column in columns)
-        given = [tuple(map(_adapted, row)) for row in rows] if times else rows
+        given = [tuple(map(_adapted, row)) for row in rows] if _has_times(into) else rows
         with self._running() as connection:
-            connection.executemany(insert_row(table, tuple(columns)), given)
+            connection.executemany(insert_text("sqlite", into), given)
 
-    def update(self, table: str, keys: Sequence[str], columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def update(self, of: RowSet, rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""
-        text, first = update_row(table, tuple(keys), tuple(columns)), len(keys)
+        text, first = update_text("sqlite", of), of.key_count
         with self._running() as connection:
             connection.executemany(text, [tuple(map(_adapted, (*row[first:], *row[:first]))) for row in rows])
 
-    def end_rows(
-        self, table: str, keys: Sequence[str], rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId
-    ) -> None:
+    def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
         """Set the end of a catalog's own live rows."""
-        text = end_row(table, tuple(keys))
+        text = end_text("sqlite", of)
         with self._running() as connection:
             ended = connection.executemany(text, [(end, catalog, *row) for row in rows]).rowcount
         if ended != len(rows):
-            raise CorruptMetadata(f"{len(rows) - ended} rows of {table} that should end are not live")
+            raise CorruptMetadata(f"{len(rows) - ended} rows of {of.table} that should end are not live")
+
+
+@cache
+def _has_times(rows: RowSet) -> bool:
+    return any(TABLES[rows.table][column] == "time" for column in rows.columns)
 
 
 def _adapted(value: object) -> object:

@@ -15,19 +15,17 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Literal
 
 from forklake.store.built_statements import (
     ADOPTED,
     COPIED,
     RETURNED,
+    Dialect,
     adopt_rows,
     copy_rows,
     not_masked,
     return_rows,
 )
-
-Dialect = Literal["sqlite", "duckdb", "postgresql"]
 
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import forklake
+from forklake.store.row_sets import RowSet
 
 Fork = Callable[[forklake.Catalog, str], forklake.Catalog]
 
@@ -61,10 +62,10 @@ def counted(
     def noting(name: str, kind: type) -> None:
         original = getattr(kind, name)
 
-        def run(self: Any, first: str, *args: Any, **named: Any) -> Any:
+        def run(self: Any, first: str | RowSet, *args: Any, **named: Any) -> Any:
             # Some are made of others, and a set without rows is no statement.
-            if not inside and not (name == "insert" and not args[1]):
-                names.append(first)
+            if not inside and not (name == "insert" and not args[0]):
+                names.append(first.table if isinstance(first, RowSet) else first)
             inside.append(name)
             try:
                 return original(self, first, *args, **named)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from forklake.data.defaults import Evaluate, default_of
 from forklake.data.input import pandas as frames
+from forklake.data.input.arrow_streams import ArrowArray, ArrowStream, Rows, arrow_rows
 from forklake.data.input.lossless import cast_rows, fit, match_names
 from forklake.data.input.python_values import array_of
 from forklake.data.parquet.schema import arrow_schema
 from forklake.errors import ForklakeError, InvalidData
 from forklake.model.entities import Column
+from forklake.model.types.arrow import one_array
 
 Columns = tuple[Column, ...]
 
@@ -23,28 +24,6 @@ ROWS_AT_ONCE = 65_536
 """How many Python rows become one batch."""
 BYTES_AT_ONCE = 256 << 20
 """Larger batches are taken in parts: a text column of a batch holds at most 2 GiB, and copies cost memory."""
-
-
-@runtime_checkable
-class ArrowStream(Protocol):
-    """Batches through Arrow's C interface, as pandas, polars and DuckDB give them."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A capsule with the stream."""
-        ...
-
-
-@runtime_checkable
-class ArrowArray(Protocol):
-    """One batch through Arrow's C interface."""
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Capsules with the schema and the array."""
-        ...
-
-
-Rows = ArrowStream | ArrowArray | Mapping[str, object] | Iterable[Mapping[str, object] | pa.RecordBatch]
-"""Anything that `rows_of` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,42 +66,16 @@ def rows_of(
 
 
 def _batches(data: object, target: _Target) -> Iterator[pa.RecordBatch]:
+    reader = arrow_rows(data, target.columns)
+    if reader is not None:
+        return _from_arrow(reader.schema, reader, target)
     match data:
-        case pa.RecordBatch():
-            return _from_arrow(data.schema, iter([data]), target)
-        case pa.RecordBatchReader():
-            return _from_arrow(data.schema, data, target)
-        case ArrowStream():
-            source = frames.table_of(data, target.columns) if frames.is_frame(data) else data
-            reader = opened(source)
-            return _from_arrow(reader.schema, reader, target)
-        case ArrowArray():
-            batch = _opened(pa.record_batch, data)
-            return _from_arrow(batch.schema, iter([batch]), target)
         case Mapping():
             return _from_lists(data, target)
         case Iterable() if not isinstance(data, str | bytes):
             return _from_items(iter(data), target)
         case _:
             raise _no_rows(data)
-
-
-def opened(data: Any) -> pa.RecordBatchReader:
-    """A stream of batches, read as it is."""
-    if isinstance(data, pa.RecordBatchReader):
-        return data
-    kind = type(data)
-    if hasattr(kind, "to_batches") and hasattr(kind, "schema"):
-        # Through the C interface, errors would be nothing but text.
-        return pa.RecordBatchReader.from_batches(data.schema, iter(data.to_batches()))
-    return _opened(pa.RecordBatchReader.from_stream, data)
-
-
-def _opened(read: Callable[[object], Any], data: object) -> Any:
-    try:
-        return read(data)
-    except (pa.ArrowException, TypeError, ValueError) as problem:
-        raise InvalidData(f"no rows can be read from a {type(data).__name__}: {problem}") from problem
 
 
 def _no_rows(data: object) -> InvalidData:
@@ -205,11 +158,11 @@ def _from_lists(data: Mapping[str, object], target: _Target) -> Iterator[pa.Reco
 def _column_of(values: object, column: Column, target: _Target) -> pa.Array:
     match values:
         case pa.ChunkedArray():
-            return target.fit(values.combine_chunks(), column)
+            return target.fit(one_array(values), column)
         case pa.Array():
             return target.fit(values, column)
         case ArrowStream():
-            return target.fit(pa.chunked_array(values).combine_chunks(), column)
+            return target.fit(one_array(pa.chunked_array(values)), column)
         case ArrowArray():
             return target.fit(pa.array(values), column)
         case Iterable() if not isinstance(values, str | bytes | Mapping):

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from forklake.data.input import pandas as frames
-from forklake.data.input.batches import ROWS_AT_ONCE, ArrowArray, ArrowStream, Rows, opened
+from forklake.data.input.arrow_streams import ArrowArray, ArrowStream, Rows, arrow_rows
+from forklake.data.input.batches import ROWS_AT_ONCE
 from forklake.errors import InvalidData
 from forklake.model.sql.ddl import ColumnSource, ColumnSpec
 from forklake.model.types.data_types import Decimal, List, Map, Scalar, Struct
@@ -23,10 +24,11 @@ def derived(source: Any, *, rows: bool) -> tuple[ColumnSource, Rows | None]:
     match source:
         case str() | pa.Schema():
             return source, None
-        case pa.Table() | pa.RecordBatch() | pa.RecordBatchReader():
+        case pa.Table() | pa.RecordBatch():
+            # These can be read again.
             return source.schema, source
         case ArrowStream() if rows or not hasattr(source, "__arrow_c_schema__"):
-            return _from_stream(source)
+            return _from_arrow(source)
         case ArrowArray() if rows:
             batch = pa.record_batch(source)
             return batch.schema, batch
@@ -53,13 +55,15 @@ def _with_rows(table: pa.Table) -> tuple[pa.Schema, pa.Table]:
     return table.schema, table
 
 
-def _from_stream(source: Any) -> tuple[pa.Schema, Rows]:
+def _from_arrow(source: Any) -> tuple[pa.Schema, Rows]:
     if frames.is_frame(source):
         table = frames.table_of(source, ())
         unnamed = frames.unnamed_levels(table.schema)
         # What pandas notes of its index would make it no column.
         return _with_rows(table.drop_columns(list(unnamed)).replace_schema_metadata(None))
-    reader = opened(source)
+    reader = arrow_rows(source)
+    if reader is None:
+        raise InvalidData(f"no rows can be read from a {type(source).__name__}")
     return reader.schema, reader
 
 
@@ -75,8 +79,8 @@ def _from_items(source: Iterable[Any]) -> tuple[ColumnSource, Rows | None]:
     if first is None and not lasts:
         raise InvalidData("there are no rows, so nobody knows their columns: give a schema")
     if isinstance(first, ArrowStream | ArrowArray) and not isinstance(first, ColumnSpec | tuple):
-        schema, opened = derived(first, rows=True)
-        return schema, chain([opened], items)
+        schema, known = derived(first, rows=True)
+        return schema, chain([known], items)
     return (source if lasts else [] if first is None else [first, *items]), None
 
 

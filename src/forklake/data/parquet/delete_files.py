@@ -6,12 +6,15 @@ duplicates, such as the DuckLake extension, would otherwise bring rows back.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forklake.data.storage.storage import Storage
 from forklake.errors import StorageError
 from forklake.model.table.files import DeleteFile
+from forklake.model.types.arrow import one_array
 from forklake.model.types.kernels import pc
 
 
@@ -19,13 +22,13 @@ def positions_of(storage: Storage, file: DeleteFile) -> pa.Array:
     """What a delete file names, ascending."""
     try:
         with storage.open_input(file.path, file.path_is_relative) as stream:
-            found = pq.read_table(stream, columns=["pos"]).column("pos").combine_chunks()
+            found = pq.read_table(stream, columns=["pos"]).column("pos")
     except pa.ArrowException as error:
         address = storage.address(file.path, file.path_is_relative)
         raise StorageError(
             f"the delete file {address} cannot be read: {error}; restore it from a copy"
         ) from error
-    positions = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    positions = one_array(found)
     if len(positions) != file.delete_count:
         address = storage.address(file.path, file.path_is_relative)
         raise StorageError(
@@ -41,6 +44,16 @@ def lost_positions(storage: Storage, file: DeleteFile | None, inlined: pa.Array 
     if file is not None:
         parts.append(positions_of(storage, file))
     return united(parts)
+
+
+def ascending(positions: Iterable[int]) -> pa.Array:
+    """Positions in order."""
+    return pa.array(sorted(positions), pa.int64())
+
+
+def joined(one: pa.Array | None, other: pa.Array) -> pa.Array:
+    """Positions of two lists that have none in common, in order."""
+    return other if one is None else pa.concat_arrays([one, other]).sort()
 
 
 def united(parts: list[pa.Array]) -> pa.Array:

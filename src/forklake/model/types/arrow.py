@@ -21,6 +21,14 @@ from forklake.model.types.data_types import (
     to_sql,
 )
 
+
+def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The values of a column as one array, however many chunks it comes in."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    # Where one array has no room for the values, they stay in several: joining them says so.
+    return array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+
+
 _ARROW = {row.name: row.arrow for row in SCALARS}
 # Arrow shows these as something else, which is what comes back.
 _ONE_WAY = ("int128", "uint128", "geometry")

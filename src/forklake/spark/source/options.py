@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, cast
 
 from forklake.data.storage.storage import split_data_path
 from forklake.errors import InvalidArgument
-from forklake.store.read_catalogs import Moment
+from forklake.model.time_travel import Moment
 
 Changes = Literal["fail", "skip", "feed"]
 Start = int | Literal["latest"] | None

@@ -1,0 +1,190 @@
+"""Catalogs by name or id, and where they stand: now, at a snapshot of the lake, or at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from forklake.errors import CatalogNotFound, SnapshotNotFound
+from forklake.model.entities import CatalogInfo
+from forklake.model.ids import FOREVER, CatalogId, SnapshotId
+from forklake.model.snapshots import Head
+from forklake.model.time_travel import Moment, aware, moment_of
+from forklake.store.backend import Database, Row, Session, as_time
+from forklake.store.lineages import fork_point
+from forklake.store.snapshots import latest_snapshot, snapshot_exists
+
+
+def catalog_named(database: Database, name: str) -> tuple[CatalogId, str, Head]:
+    """A live catalog by its name: its id, uuid and head."""
+    found = database.rows("catalog_by_name", name=name)
+    if not found:
+        raise CatalogNotFound(f'no catalog is named "{name}": `forklake catalogs` lists those that are')
+    catalog, uuid, *head = found[0]
+    return CatalogId(catalog), str(uuid), _head(CatalogId(catalog), head)
+
+
+def head_of(database: Database, catalog: CatalogId, *, or_dropped: bool = False) -> Head:
+    """Where a live catalog stands now, or where a dropped one ended."""
+    found = database.rows("head", catalog=catalog)
+    if not found:
+        raise CatalogNotFound(f"no catalog has the id {catalog}")
+    *head, ended = found[0]
+    if ended is not None and not or_dropped:
+        raise dropped(database, catalog)
+    return _head(catalog, head)
+
+
+def catalog_exists(reader: Database | Session, name: str) -> bool:
+    """Whether a live catalog has a name."""
+    return bool(reader.rows("catalog_by_name", name=name))
+
+
+def dropped_catalog(reader: Database | Session, name: str) -> tuple[CatalogId, str, Head] | None:
+    """The catalog of a name that was dropped last, and has not come back: its id, uuid and last head."""
+    for catalog, uuid, *head in reader.rows("dropped_catalog", name=name):
+        return CatalogId(catalog), str(uuid), _head(CatalogId(catalog), head)
+    return None
+
+
+def latest_name(reader: Database | Session, catalog: CatalogId) -> tuple[str, SnapshotId | None]:
+    """What a catalog is called, and the snapshot that dropped it; that is None while it lives."""
+    return reader.rows("catalog_name", catalog=catalog)[0]
+
+
+def dropped(reader: Database | Session, catalog: CatalogId) -> CatalogNotFound:
+    """The error for a catalog that is gone."""
+    name, ended = latest_name(reader, catalog)
+    return CatalogNotFound(
+        f'catalog "{name}" was dropped in snapshot {ended}: Lake.undrop_catalog brings it back'
+    )
+
+
+def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:
+    snapshot, schema_version, data_path, moment = row
+    return Head(catalog, SnapshotId(snapshot), schema_version, data_path, as_time(moment))
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """A snapshot that a catalog stood at."""
+
+    snapshot_id: SnapshotId
+    schema_version: int
+    snapshot_time: datetime
+
+
+def stood_at_time(reader: Database | Session, catalog: CatalogId, time: datetime) -> Stood | None:
+    """Where a catalog stood at a time in UTC; None if it did not exist yet."""
+    return _stood(reader.rows("catalog_at_time", catalog=catalog, time=time))
+
+
+def stood_at_snapshot(reader: Database | Session, catalog: CatalogId, at: int) -> Stood | None:
+    """Where a catalog stood at a snapshot of the lake; None if it did not exist yet."""
+    return _stood(reader.rows("catalog_at_snapshot", catalog=catalog, at=at))
+
+
+def stood_at_own(reader: Database | Session, catalog: CatalogId, at: int) -> Stood | None:
+    """A snapshot of a catalog or, from before it was forked, of an ancestor; None if it has no such one."""
+    # Not every backend takes larger numbers.
+    return _stood(reader.rows("catalog_at_own_snapshot", catalog=catalog, at=at)) if at < FOREVER else None
+
+
+def _stood(rows: list[Row]) -> Stood | None:
+    for snapshot, schema_version, time in rows:
+        return Stood(SnapshotId(snapshot), schema_version, as_time(time))
+    return None
+
+
+def head_at(database: Database, head: Head, at: Moment) -> Head:
+    """Where a catalog stood at a snapshot of the lake, or at a time."""
+    at = moment_of(at)
+    if isinstance(at, datetime):
+        asked = aware(at)
+        # A catalog's own snapshots rise in number and time, so only what is newer than all can still come.
+        if asked >= head.snapshot_time:
+            database.settle(asked)
+        found = stood_at_time(database, head.catalog_id, asked)
+    else:
+        if not snapshot_exists(database, at):
+            raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
+        if at > head.snapshot_id:
+            database.settle(SnapshotId(at))
+        found = stood_at_snapshot(database, head.catalog_id, at)
+    if found is None:
+        raise SnapshotNotFound(f"the catalog did not exist yet at {at}: its history starts later")
+    return replace(
+        head,
+        snapshot_id=found.snapshot_id,
+        schema_version=found.schema_version,
+        snapshot_time=found.snapshot_time,
+    )
+
+
+def catalog_named_at(database: Database, name: str, at: Moment) -> CatalogId:
+    """The catalog that had a name at a snapshot of the lake or at a time.
+
+    If none had it then, it is the fork that has the name now, if its history goes back to before it was made.
+    """
+    moment = _settled(database, at)
+    if isinstance(moment, datetime):
+        found = database.rows("catalog_by_name_at_time", name=name, time=moment)
+    else:
+        found = database.rows("catalog_by_name_at", name=name, at=moment)
+    if found:
+        return CatalogId(found[0][0])
+    for catalog, *_ in database.rows("catalog_by_name", name=name):
+        point = fork_point(database, catalog)
+        if isinstance(moment, datetime):
+            stood = stood_at_time(database, catalog, moment)
+        else:
+            stood = stood_at_snapshot(database, catalog, moment)
+        if point is not None and stood is not None and stood.snapshot_id <= point:
+            return CatalogId(catalog)
+    _refuse_before_the_lake(database, moment)
+    shown = at if isinstance(moment, datetime) else f"snapshot {at}"
+    raise CatalogNotFound(f'no catalog was named "{name}" at {shown}')
+
+
+def _settled(database: Database, at: Moment) -> SnapshotId | datetime:
+    """A snapshot of the lake that is there or a time, after whatever may still come to stand before it."""
+    given = moment_of(at)
+    moment = aware(given) if isinstance(given, datetime) else SnapshotId(given)
+    if not isinstance(moment, datetime) and not snapshot_exists(database, moment):
+        raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
+    database.settle(moment)
+    return moment
+
+
+def _refuse_before_the_lake(database: Database, at: SnapshotId | datetime) -> None:
+    if isinstance(at, datetime) and not database.rows("time_is_known", time=at):
+        raise SnapshotNotFound(f"there is no snapshot at {at}: `forklake snapshots` lists those that are")
+
+
+def catalogs(database: Database, at: Moment | None) -> list[CatalogInfo]:
+    """Every catalog that lives, or that lived at a snapshot of the lake or at a time, by name."""
+    moment = latest_snapshot(database) if at is None else _settled(database, at)
+    if isinstance(moment, datetime):
+        found = database.rows("catalogs_at_time", time=moment)
+        if not found:
+            _refuse_before_the_lake(database, moment)
+    else:
+        found = database.rows("catalogs_at", at=moment)
+    # If a clock went back, two may have had a name at a time: the one that took it last is meant.
+    named = {
+        name: CatalogInfo(
+            name,
+            CatalogId(catalog),
+            str(uuid),
+            parent,
+            None if fork_snapshot is None else SnapshotId(fork_snapshot),
+            depth,
+            as_time(created),
+            None if expires is None else as_time(expires),
+            None if parent is None else bool(orphaned),
+        )
+        for name, catalog, uuid, depth, parent, fork_snapshot, created, expires, orphaned in found
+    }
+    return list(named.values())

@@ -1,0 +1,69 @@
+"""Rows → files: data files, delete files, and what is known of columns in them, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, SnapshotId
+from forklake.model.table.files import ColumnStats, DataFile, DeleteFile
+
+
+@dataclass(frozen=True, slots=True)
+class PastFile:
+    """A file with its end, if it has come to one."""
+
+    file: DataFile
+    end: SnapshotId | None
+
+
+def data_file(row: Sequence[Any], *, inlined: bool = False) -> DataFile:
+    """A data file."""
+    file, source, begin, path, relative, records, size, footer, row_ids, partition, mapping, newest = row
+    return DataFile(
+        DataFileId(file),
+        CatalogId(source),
+        SnapshotId(begin),
+        path,
+        bool(relative),
+        records,
+        size,
+        footer,
+        row_ids,
+        partition,
+        mapping,
+        newest,
+        inlined=inlined,
+    )
+
+
+def past_file(row: Sequence[Any]) -> PastFile:
+    """A data file with its format and end."""
+    *about, file_format, end = row
+    return PastFile(data_file(about, inlined=file_format == "inlined"), end)
+
+
+def delete_file(row: Sequence[Any]) -> DeleteFile:
+    """A delete file, after the data file that it belongs to."""
+    data_file, file, source, begin, path, relative, count, size, footer = row[:9]
+    return DeleteFile(
+        DeleteFileId(file),
+        CatalogId(source),
+        SnapshotId(begin),
+        DataFileId(data_file),
+        path,
+        bool(relative),
+        count,
+        size,
+        footer,
+    )
+
+
+def column_stats(values: Sequence[Any]) -> ColumnStats:
+    """What is known of a column in a file."""
+    column, count, nulls, low, high, low_key, high_key, nan, distinct, size = values
+    known_nan = None if nan is None else bool(nan)
+    return ColumnStats(
+        ColumnId(column), count, nulls, low, high, low_key, high_key, known_nan, distinct, size
+    )
