@@ -11,10 +11,9 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft, Tagged
 from forklake.errors import SchemaNotFound, TableExists, TableNotFound
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId, SnapshotId, TableId
 from forklake.model.names import QualifiedName

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 
-import pyarrow as pa
-
 from forklake.errors import CorruptMetadata
+from forklake.lazy.arrow import pa
 
 
 def encode(rows: pa.Table) -> str:

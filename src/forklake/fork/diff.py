@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft
 from forklake.data.parquet.delete_files import united
 from forklake.fork.catalog_state import Side
 from forklake.fork.definition_changes import Net, NetLayout, same
 from forklake.fork.row_changes import RowChanges
-from forklake.fork.touched_rows import NO_POSITIONS
+from forklake.fork.touched_rows import no_positions
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
 from forklake.model.types.data_types import to_sql
@@ -218,7 +217,7 @@ def dropped_plan(draft: Draft, table: Table, at: SnapshotId) -> ChangePlan:
 
 
 def _place(
-    state: FileState, contents: Mapping[DataFileId, str], at: SnapshotId, more: Positions = NO_POSITIONS
+    state: FileState, contents: Mapping[DataFileId, str], at: SnapshotId, more: Positions | None = None
 ) -> ScanFile | ScanRows:
-    lost = united([pa.array(sorted(state.positions), pa.int64()), more])
+    lost = united([pa.array(sorted(state.positions), pa.int64()), no_positions() if more is None else more])
     return replace(place_of(replace(state.file, begin=at), contents), deleted=lost if len(lost) else None)

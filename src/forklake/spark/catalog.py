@@ -36,7 +36,7 @@ from forklake.spark.commit import DAY, Done, Work, Writing, publish
 from forklake.spark.compact import runner_on
 from forklake.spark.dml import clear, delete_rows, update_rows
 from forklake.spark.read import read_plan
-from forklake.spark.session import prepare
+from forklake.spark.sessions import prepare
 from forklake.spark.types import given_schema
 from forklake.spark.upsert import merge_frame
 from forklake.spark.write import write_frame

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-import pyarrow as pa
-
 from forklake.data.storage.paths import S3Options
 from forklake.distributed import write_part
 from forklake.distributed.bases import base_file
 from forklake.engine.dml import Found
 from forklake.engine.local import Engine
+from forklake.lazy.arrow import pa
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.manifest import Manifest, PositionsPart
 from forklake.model.table.columns import Columns

@@ -13,7 +13,6 @@ from functools import reduce
 from itertools import chain, count, islice
 from typing import Self
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -24,6 +23,7 @@ from forklake.engine.scan_sql import PLACE, POSITION
 from forklake.engine.sql_text import text
 from forklake.engine.upsert import SOURCE, TARGET, Join, matched_rows, unmatched_rows
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.manifest import Manifest
@@ -31,7 +31,6 @@ from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import Decimal, Scalar
-from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows, plan_scan
 from forklake.spark.commit import Done, Writing
 from forklake.spark.deleted_rows import INDEX

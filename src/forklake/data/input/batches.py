@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Protocol, runtime_checkable
-
-import pyarrow as pa
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from forklake.data.defaults import Evaluate, default_of
 from forklake.data.input import pandas as frames
@@ -15,6 +13,7 @@ from forklake.data.input.lossless import cast_rows, fit, match_names
 from forklake.data.input.python_values import array_of
 from forklake.data.parquet.schema import arrow_schema
 from forklake.errors import ForklakeError, InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 
 Columns = tuple[Column, ...]
@@ -43,7 +42,9 @@ class ArrowArray(Protocol):
         ...
 
 
-Rows = ArrowStream | ArrowArray | Mapping[str, object] | Iterable[Mapping[str, object] | pa.RecordBatch]
+Rows: TypeAlias = (
+    "ArrowStream | ArrowArray | Mapping[str, object] | Iterable[Mapping[str, object] | pa.RecordBatch]"
+)
 """Anything that `rows_of` takes."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
@@ -15,6 +14,7 @@ from forklake.data.defaults import check_optional
 from forklake.data.input.lossless import match_names
 from forklake.distributed import DistributedSnapshot, base_files, write_part
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.manifest import Manifest
 from forklake.model.table.columns import Columns
 from forklake.spark.commit import DAY

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import (
@@ -24,6 +23,7 @@ from forklake.api.lake import Lake
 from forklake.api.scoped import scope_of
 from forklake.engine.condition import condition_of
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.ids import SnapshotId
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import to_sql
