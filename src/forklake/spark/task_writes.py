@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from forklake.data.storage.paths import S3Options
 from forklake.distributed import write_part
@@ -15,8 +16,10 @@ from forklake.lazy.arrow import pa
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.manifest import Manifest, PositionsPart
 from forklake.model.table.columns import Columns
-from forklake.spark.commit import Writing
 from forklake.spark.jobs import engine_of
+
+if TYPE_CHECKING:
+    from forklake.spark.commit import Writing
 
 
 @dataclass(frozen=True, slots=True)

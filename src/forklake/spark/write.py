@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
@@ -32,12 +33,15 @@ from forklake.model.manifest import Manifest
 from forklake.model.table.layout import SortKey
 from forklake.model.types.data_types import Decimal, Scalar
 from forklake.spark import paths
-from forklake.spark.commit import Done, Writing
 from forklake.spark.jobs import each, failures, task_number, through
 from forklake.spark.partitions import Key, gathered, keys_of, values_in
 from forklake.spark.sessions import has_hadoop_aws
 from forklake.spark.sql_text import attribute, field_of, name, text
+from forklake.spark.task_results import Done
 from forklake.spark.types import ALIKE, initial, numbered, read_type, takes
+
+if TYPE_CHECKING:
+    from forklake.spark.commit import Writing
 
 _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
