@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test soak lint format lock clean bench-commit bench-data bench-fork bench-spark
+.PHONY: help demo test soak lint format lock clean bench-commit bench-data bench-fork bench-spark bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -54,6 +54,9 @@ bench-fork: ## Measure forks: one, a million, deep chains, agents (ARGS=--quick 
 
 bench-spark: ## Measure Spark: read, append, merge, large snapshots (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.spark $(ARGS)
+
+bench-start: ## Measure how long imports and short commands take (ARGS="--against SRC": another version too)
+	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.start $(ARGS)
 
 # Versions in the others follow test.txt, so that all fit into one environment.
 lock: ## Resolve the dependencies again, into requirements/*.txt (ARGS=--upgrade for newer ones)

@@ -1,20 +1,7 @@
 """forklake: a lakehouse that keeps many catalogs in one metadata database."""
 
-from forklake import distributed as distributed
-from forklake.api.catalog import Catalog
-from forklake.api.change_feed import ChangeFeed
-from forklake.api.diff import CatalogDiff, RowDiff, TableDiff
-from forklake.api.file_rows import FileRows
-from forklake.api.lake import Lake, connect, init
-from forklake.api.scan import Scan
-from forklake.api.table import Table
-from forklake.api.table_statistics import TableFile, TableStats
-from forklake.api.transaction import Transaction
-from forklake.api.upsert import RowsMerged
-from forklake.compact.compaction import CompactedTable, CompactProgress, CompactResult
-from forklake.compact.plan import Rewrite
-from forklake.compact.run import Rewritten
-from forklake.engine.locate_row import RowPlace
+from typing import TYPE_CHECKING
+
 from forklake.errors import (
     AlreadyExists,
     CatalogExists,
@@ -66,14 +53,61 @@ from forklake.errors import (
     ViewExists,
     ViewNotFound,
 )
-from forklake.fork.diff import ObjectDiff
-from forklake.fork.merge import MergedTable, MergeResult
-from forklake.model.changes import Change, Conflict
-from forklake.model.entities import MacroImpl, MacroParameter
-from forklake.model.names import QualifiedName
-from forklake.model.options import Options
-from forklake.model.sql.ddl import ColumnSpec
-from forklake.scan.scan_plan import ScanPlan
+from forklake.lazy import attach
+
+if TYPE_CHECKING:
+    from forklake import distributed as distributed
+    from forklake.api.catalog import Catalog
+    from forklake.api.change_feed import ChangeFeed
+    from forklake.api.diff import CatalogDiff, RowDiff, TableDiff
+    from forklake.api.file_rows import FileRows
+    from forklake.api.lake import Lake, connect, init
+    from forklake.api.scan import Scan
+    from forklake.api.table import Table
+    from forklake.api.table_statistics import TableFile, TableStats
+    from forklake.api.transaction import Transaction
+    from forklake.api.upsert import RowsMerged
+    from forklake.compact.compaction import CompactedTable, CompactProgress, CompactResult
+    from forklake.compact.plan import Rewrite
+    from forklake.compact.run import Rewritten
+    from forklake.engine.locate_row import RowPlace
+    from forklake.fork.diff import ObjectDiff
+    from forklake.fork.merge import MergedTable, MergeResult
+    from forklake.model.changes import Change, Conflict
+    from forklake.model.entities import MacroImpl, MacroParameter
+    from forklake.model.names import QualifiedName
+    from forklake.model.options import Options
+    from forklake.model.sql.ddl import ColumnSpec
+    from forklake.scan.scan_plan import ScanPlan
+else:
+    __getattr__, __dir__ = attach(
+        __name__,
+        {
+            "forklake.api.catalog": ("Catalog",),
+            "forklake.api.change_feed": ("ChangeFeed",),
+            "forklake.api.diff": ("CatalogDiff", "RowDiff", "TableDiff"),
+            "forklake.api.file_rows": ("FileRows",),
+            "forklake.api.lake": ("Lake", "connect", "init"),
+            "forklake.api.scan": ("Scan",),
+            "forklake.api.table": ("Table",),
+            "forklake.api.table_statistics": ("TableFile", "TableStats"),
+            "forklake.api.transaction": ("Transaction",),
+            "forklake.api.upsert": ("RowsMerged",),
+            "forklake.compact.compaction": ("CompactedTable", "CompactProgress", "CompactResult"),
+            "forklake.compact.plan": ("Rewrite",),
+            "forklake.compact.run": ("Rewritten",),
+            "forklake.engine.locate_row": ("RowPlace",),
+            "forklake.fork.diff": ("ObjectDiff",),
+            "forklake.fork.merge": ("MergedTable", "MergeResult"),
+            "forklake.model.changes": ("Change", "Conflict"),
+            "forklake.model.entities": ("MacroImpl", "MacroParameter"),
+            "forklake.model.names": ("QualifiedName",),
+            "forklake.model.options": ("Options",),
+            "forklake.model.sql.ddl": ("ColumnSpec",),
+            "forklake.scan.scan_plan": ("ScanPlan",),
+        },
+        submodules=("distributed",),
+    )
 
 __version__ = "0.1.0"
 

@@ -45,7 +45,7 @@ UNITS = {
 
 # ---- Arrow ---
 
-_PLAIN = {row.name: row.arrow for row in SCALARS if row.arrow is not None} | {
+_PLAIN = {row.name: row.arrow() for row in SCALARS if row.arrow is not None} | {
     "uuid": pa.string(),
     "json": pa.string(),
     "timetz": pa.time64("us"),

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from forklake.errors import InvalidArgument, MissingDependency
 from forklake.spark import SparkCatalog, paths, session
 from forklake.spark.java import java_home, version_of
-from forklake.spark.session import SETTINGS
+from forklake.spark.sessions import SETTINGS
 
 
 def program(folder: Path, text: str, **environment: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import forklake
-from forklake.cli.app import COMMANDS
+from forklake.cli.app import COMMANDS, function_of
 from tests.unit.command_line import data, done, no_settings_from_outside, refusal, rows, the_line
 
 __all__ = ["no_settings_from_outside"]
@@ -100,14 +100,14 @@ def test_every_command_that_commits_says_who_and_why(url: str) -> None:
         "restore": ["--catalog", "shop", "restore", "--all", "--at", "FIRST"],
     }
     commits = {
-        command.__name__
+        command
         for command in COMMANDS
-        if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(command).parameters.values())
+        if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function_of(command)).parameters.values())
     }
     assert commits == set(calls)
     # What is left makes no commit in the lake of --lake.
     others = ["init", "moved", "catalogs", "diff", "ttl", "tables", "describe", "snapshots", "demo"]
-    assert {command.__name__ for command in COMMANDS} - commits == set(others)
+    assert set(COMMANDS) - commits == set(others)
     for name, arguments in calls.items():
         known = [str(entry["id"]) for entry in data("--lake", url, "--catalog", "shop", "snapshots")]
         words = {"LAST": known[-1], "FIRST": known[2]}

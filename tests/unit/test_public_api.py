@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 import forklake
+import forklake.spark
 from forklake import errors
 
 PROMISED = [
@@ -31,11 +36,31 @@ PROMISED = [
 ]
 
 
-def test_everything_in_all_is_there_and_nothing_else_is_public() -> None:
-    modules = {name for name, value in vars(forklake).items() if inspect.ismodule(value)}
-    public = {name for name in vars(forklake) if not name.startswith("_")} - modules
-    assert public == set(forklake.__all__)
-    assert sorted(forklake.__all__) == forklake.__all__
+@pytest.mark.parametrize("package", [forklake, forklake.distributed, forklake.spark])
+def test_everything_in_all_is_there_and_nothing_else_is_public(package: ModuleType) -> None:
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    modules = {name for name in dir(package) if inspect.ismodule(getattr(package, name))}
+    assert set(dir(package)) - modules == set(package.__all__)
+    assert len(set(package.__all__)) == len(package.__all__)
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'Nothing'"):
+        _ = package.Nothing
+
+
+@pytest.mark.parametrize("package", [forklake, forklake.distributed, forklake.spark])
+def test_type_checkers_see_what_is_loaded_at_first_use(package: ModuleType) -> None:
+    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
+    checked = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for branch in tree.body
+        if isinstance(branch, ast.If)
+        for node in branch.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert checked
+    for name, (module, original) in checked.items():
+        assert getattr(package, name) is getattr(importlib.import_module(str(module)), original)
 
 
 def test_every_promised_error_is_a_forklake_error() -> None:

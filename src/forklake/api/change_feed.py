@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from forklake.api.result_formats import Forms
 from forklake.context.lake_context import LakeContext
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
 from forklake.engine.condition import naming
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.ids import SnapshotId
 from forklake.model.sql.predicate import Predicate
 from forklake.model.table.columns import Columns

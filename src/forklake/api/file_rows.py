@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import pyarrow as pa
-
 from forklake.api.result_formats import Forms
 from forklake.engine.errors import about_files
 from forklake.engine.local import Engine
 from forklake.engine.sql_text import text
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.names import quoted
 
 Paths = str | Path | Sequence[str | Path]

@@ -7,30 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from uuid import uuid4
 
-from forklake.api.catalog import Catalog, name_of
-from forklake.api.file_rows import FileRows, Paths, read_files
 from forklake.api.handle import Handle
 from forklake.api.moving import check_moved, guarded, move
-from forklake.api.scoped import scope_of
-from forklake.commit.catalogs import (
-    check_ttl,
-    create_catalog,
-    drop_catalog,
-    drop_catalogs,
-    drop_expired,
-    rename_catalog,
-    undrop_catalog,
-)
-from forklake.commit.reservation_cleanup import Swept, sweep
-from forklake.commit.restore import restore_objects
-from forklake.context.catalog_scope import CatalogScope
-from forklake.context.lake_context import LakeContext
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
-from forklake.engine.remote_files import check_extensions
 from forklake.errors import (
     ForklakeError,
     InvalidArgument,
@@ -38,11 +22,8 @@ from forklake.errors import (
     MetadataExists,
     NamingError,
 )
-from forklake.fork.create import ForkOptions, Mode, fork_catalogs
-from forklake.fork.merge import MergeOptions, MergeResult, Merging
 from forklake.fork.paths import own_data_path
-from forklake.fork.replay import Replay, ReplayResult
-from forklake.fork.row_changes import Prefer
+from forklake.lazy import LazyModule
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
@@ -62,6 +43,39 @@ from forklake.store.open import (
 )
 from forklake.store.snapshots import latest_snapshot, snapshots
 
+if TYPE_CHECKING:
+    from forklake.api import catalog as handles
+    from forklake.api import file_rows, scoped
+    from forklake.api.catalog import Catalog
+    from forklake.api.file_rows import FileRows, Paths
+    from forklake.commit import catalogs as commits
+    from forklake.commit import reservation_cleanup, restore
+    from forklake.commit.reservation_cleanup import Swept
+    from forklake.context import catalog_scope, lake_context
+    from forklake.context.lake_context import LakeContext
+    from forklake.engine import remote_files
+    from forklake.fork import create as forks
+    from forklake.fork import merge as merges
+    from forklake.fork import replay as replays
+    from forklake.fork.create import ForkOptions, Mode
+    from forklake.fork.merge import MergeResult
+    from forklake.fork.replay import ReplayResult
+    from forklake.fork.row_changes import Prefer
+else:
+    # To open a lake and list its catalogs takes none of these.
+    handles = LazyModule("forklake.api.catalog")
+    file_rows = LazyModule("forklake.api.file_rows")
+    scoped = LazyModule("forklake.api.scoped")
+    commits = LazyModule("forklake.commit.catalogs")
+    reservation_cleanup = LazyModule("forklake.commit.reservation_cleanup")
+    restore = LazyModule("forklake.commit.restore")
+    catalog_scope = LazyModule("forklake.context.catalog_scope")
+    lake_context = LazyModule("forklake.context.lake_context")
+    remote_files = LazyModule("forklake.engine.remote_files")
+    forks = LazyModule("forklake.fork.create")
+    merges = LazyModule("forklake.fork.merge")
+    replays = LazyModule("forklake.fork.replay")
+
 _REPLAY = timedelta(hours=1)
 """After that, the fork that a replay needed may be dropped, if the process that made it is gone."""
 
@@ -71,9 +85,19 @@ class Lake(Handle):
 
     def __init__(self, database: Database, storage: Storage) -> None:
         """Use `forklake.connect`."""
-        self._context = LakeContext(database, storage)
         self._database = database
+        self._storage = storage
+        self._making = Lock()
+        self._made: LakeContext | None = None
         self.data_path = storage.data_path
+
+    @property
+    def _context(self) -> LakeContext:
+        """What all handles share, made for the first of them."""
+        with self._making:
+            if self._made is None:
+                self._made = lake_context.LakeContext(self._database, self._storage)
+            return self._made
 
     @property
     def url(self) -> str:
@@ -109,7 +133,7 @@ class Lake(Handle):
     ) -> Catalog:
         """Create an empty catalog with a schema `main`."""
         said = author_of(**info)
-        create_catalog(self._database, name, if_not_exists=if_not_exists, author=said)
+        commits.create_catalog(self._database, name, if_not_exists=if_not_exists, author=said)
         return self.catalog(name)
 
     def fork(
@@ -133,7 +157,7 @@ class Lake(Handle):
         is: then `at`, `ttl`, `mode` and `data_path` are not looked at.
         """
         path = None if data_path is None else own_data_path(data_path)
-        options = ForkOptions(at, path, mode, if_not_exists, ttl)
+        options = forks.ForkOptions(at, path, mode, if_not_exists, ttl)
         made = self._fork(parent, [name], options, author_of(**info))
         return self._handle(made[name], name) if name in made else self.catalog(name)
 
@@ -154,7 +178,7 @@ class Lake(Handle):
         share one: make a fork that is to have its own by `fork`.
         """
         wanted = _listed(names, "forks")
-        options = ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
+        options = forks.ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
         made = self._fork(parent, wanted, options, author_of(**info))
         return [self._handle(made[name], name) if name in made else self.catalog(name) for name in wanted]
 
@@ -162,7 +186,7 @@ class Lake(Handle):
         self, parent: str | Catalog, names: Sequence[str], options: ForkOptions, author: Author
     ) -> dict[str, CatalogId]:
         found = self._name(parent)
-        return fork_catalogs(self._database, found, names, options, author, self.data_path)
+        return forks.fork_catalogs(self._database, found, names, options, author, self.data_path)
 
     def merge(
         self,
@@ -185,8 +209,8 @@ class Lake(Handle):
         chosen = None if tables is None else tuple(_listed(tables, "tables"))
         said = author_of(**info)
         taken, target = self._name(source), self._name(into)
-        merging = Merging(self._context)
-        return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run))
+        merging = merges.Merging(self._context)
+        return merging.merge(taken, target, said, merges.MergeOptions(prefer, chosen, dry_run))
 
     def replay(
         self,
@@ -204,16 +228,16 @@ class Lake(Handle):
         other one: afterwards, the fork can be merged into it. `dry_run` writes nothing.
         """
         name, target = self._name(fork), self._name(onto)
-        merging = Merging(self._context)
+        merging = merges.Merging(self._context)
         hands = _Hands(self, self.catalog(name).with_commit_info(**info))
-        return Replay(merging, hands).run(name, target, author_of(**info), dry_run=dry_run)
+        return replays.Replay(merging, hands).run(name, target, author_of(**info), dry_run=dry_run)
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
         """Let a catalog expire after some time from now, or not at all.
 
         One that has expired works on until `drop_expired` drops it.
         """
-        check_ttl(ttl)
+        commits.check_ttl(ttl)
         catalog_id, _, _ = catalog_named(self._database, self._name(name))
         with self._database.transaction() as session:
             expires = None if ttl is None else self._database.now() + ttl
@@ -226,17 +250,17 @@ class Lake(Handle):
 
     def drop_expired(self, **info: Unpack[CommitInfo]) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
-        return drop_expired(self._database, author_of(**info))
+        return commits.drop_expired(self._database, author_of(**info))
 
     def _name(self, catalog: str | Catalog) -> str:
-        return name_of(self._context, catalog)
+        return handles.name_of(self._context, catalog)
 
     def expire_reservations(self) -> list[Swept]:
         """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
-        return sweep(self._database, self._context.storage, self._database.now())
+        return reservation_cleanup.sweep(self._database, self._storage, self._database.now())
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
-        return Catalog(CatalogScope(self._context, catalog_id, name), self)
+        return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name), self)
 
     def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
         """The handle on a catalog, or on the catalog that had this name at some moment, as it was then.
@@ -248,7 +272,7 @@ class Lake(Handle):
             catalog_id, _, _ = catalog_named(self._database, name)
             return self._handle(catalog_id, name)
         catalog_id = catalog_named_at(self._database, name, at)
-        return Catalog(CatalogScope(self._context, catalog_id, name, at), self)
+        return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name, at), self)
 
     def read(self, path: Paths, *, format: str | None = None, **options: object) -> FileRows:
         """Rows of CSV, Parquet and JSON files, for `append`, `create_table` and all that takes rows.
@@ -256,7 +280,7 @@ class Lake(Handle):
         A path may be a pattern (`in/*.csv`), and there may be several. Nothing is read before it is asked
         for, and then batch by batch. Options are those of DuckDB's reader: `delim=";"`, `header=False`.
         """
-        return read_files(self._context.engine, path, format, options)
+        return file_rows.read_files(self._context.engine, path, format, options)
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
@@ -270,7 +294,7 @@ class Lake(Handle):
     ) -> Catalog:
         """Give a catalog another name."""
         said = author_of(**info)
-        rename_catalog(self._database, self._name(name), new_name, author=said)
+        commits.rename_catalog(self._database, self._name(name), new_name, author=said)
         return self.catalog(new_name)
 
     def drop_catalog(
@@ -280,7 +304,7 @@ class Lake(Handle):
     ) -> None:
         """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
         said = author_of(**info)
-        drop_catalog(self._database, self._name(name), author=said)
+        commits.drop_catalog(self._database, self._name(name), author=said)
 
     def undrop_catalog(
         self,
@@ -295,9 +319,11 @@ class Lake(Handle):
         If another catalog has the name now, `as_name` gives it a new one. It does not expire any more, or
         after `ttl` from now. Transactions and distributed snapshots that were open when it was dropped fail.
         """
-        check_ttl(ttl)
+        commits.check_ttl(ttl)
         expires = None if ttl is None else self._database.now() + ttl
-        return self.catalog(undrop_catalog(self._database, name, as_name, expires, author=author_of(**info)))
+        return self.catalog(
+            commits.undrop_catalog(self._database, name, as_name, expires, author=author_of(**info))
+        )
 
     def drop_catalogs(
         self,
@@ -309,7 +335,7 @@ class Lake(Handle):
         wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
             raise InvalidArgument("a catalog can be dropped once: one is listed twice")
-        drop_catalogs(self._database, wanted, author=said)
+        commits.drop_catalogs(self._database, wanted, author=said)
 
     def snapshots(self, catalog: str | Catalog | None = None) -> list[Snapshot]:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
@@ -327,7 +353,10 @@ class Lake(Handle):
 
     def close(self) -> None:
         """Give back every connection. The lake is not used afterwards."""
-        self._context.close()
+        if self._made is None:
+            self._database.close()
+        else:
+            self._made.close()
 
     def __enter__(self) -> Self:
         """Use it as a block that closes it."""
@@ -348,8 +377,8 @@ class _Hands:
     fork: Catalog
 
     def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
-        scope = scope_of(self.fork)
-        scope.apply(lambda draft: restore_objects(draft, scope.at(since).read(), objects))
+        scope = scoped.scope_of(self.fork)
+        scope.apply(lambda draft: restore.restore_objects(draft, scope.at(since).read(), objects))
 
     def go_back(self, snapshot: SnapshotId) -> None:
         self.fork.restore(snapshot)
@@ -365,7 +394,7 @@ class _Hands:
 
 def _listed(names: object, of: str) -> list[Any]:
     """Names that were given as a list, or as anything that lists them."""
-    if isinstance(names, str | Catalog) or not isinstance(names, Iterable):
+    if isinstance(names, str | handles.Catalog) or not isinstance(names, Iterable):
         raise InvalidArgument(
             f"the names of {of} are given as a list, not as {type(names).__name__} {names!r}"
         )
@@ -410,7 +439,7 @@ def _open(
     text, options = split_data_path(str(data_path)) if data_path is not None else ("", {})
     given = None if data_path is None else text
     if given is not None:
-        check_extensions(open_storage(given, options))
+        _check_readable(open_storage(given, options))
     default = f"{address.path}.files/" if given is None and address.path is not None else given
     database = open_database(address, create=create)
     try:
@@ -428,8 +457,14 @@ def _open(
             found = given if given is not None else data_path_of(database, None)
             move(database, open_storage(found, options), force=moved == "force")
         storage = open_storage(data_path_of(database, given), options)
-        check_extensions(storage)
+        _check_readable(storage)
         return Lake(guarded(database, storage.data_path), storage)
     except BaseException:
         database.close()
         raise
+
+
+def _check_readable(storage: Storage) -> None:
+    """Refuse a bucket that the engine could not read; it can read folders in any case."""
+    if not storage.is_local:
+        remote_files.check_extensions(storage)

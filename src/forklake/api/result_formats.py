@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from forklake.api.handle import Handle
 from forklake.extras import missing
+from forklake.lazy.arrow import pa
 
 if TYPE_CHECKING:
     import pandas

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
-import pyarrow as pa
-
 from forklake.api.assignments import Assignments, new_values
 from forklake.api.change_feed import ChangeFeed, check_names
 from forklake.api.result_formats import Forms
@@ -39,6 +37,7 @@ from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.engine.locate_row import RowPlace, locate_row
 from forklake.engine.upsert import Join, bounds_of, matched_rows, unmatched_rows
 from forklake.errors import CommitConflict, InvalidArgument, InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import TableId
 from forklake.model.names import quoted

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from forklake.api.assignments import column_path
 from forklake.api.result_formats import Forms
 from forklake.commit.draft import Draft
@@ -18,6 +16,7 @@ from forklake.engine.duckdb_relation import to_relation
 from forklake.engine.min_max import bound
 from forklake.engine.select import Selection, count_rows, read_batches, read_table, result_schema
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.sql.predicate import Predicate

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from forklake.api.handle import Handle
-from forklake.context.scope import Scope
 from forklake.model.names import QualifiedName
+
+if TYPE_CHECKING:
+    from forklake.context.scope import Scope
 
 Name = str | tuple[str, str] | QualifiedName
 """`orders`, `sales.orders`, `'"odd.schema"."t"'`, or a (schema, name) pair. The schema defaults to `main`."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
-import pyarrow as pa
-
 from forklake.api.maintenance import flush
 from forklake.api.rows import RowVerbs
 from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
@@ -18,6 +16,7 @@ from forklake.context.scope import Scope
 from forklake.engine.select import count_rows
 from forklake.engine.sql_text import shown_as
 from forklake.errors import ForklakeError, InvalidSchemaChange
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pyarrow as pa
-
 from forklake.api.change_feed import check_names
 from forklake.api.rows import take_in
 from forklake.commit.draft import Draft
@@ -17,10 +15,10 @@ from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
 from forklake.engine.rows_by_id import changed_ids, changed_since, find_ids, rows_with_ids
 from forklake.errors import CommitConflict, InvalidArgument, SnapshotNotFound
+from forklake.lazy.arrow import pa, pc
 from forklake.model.changes import UNDONE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.types.arrow import one_array
-from forklake.model.types.kernels import pc
 from forklake.scan.change_plan import plan_changes, plan_places
 from forklake.scan.scan_plan import Source, plan_scan
 

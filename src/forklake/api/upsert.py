@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from forklake.api.assignments import Assignments, new_values
 from forklake.data.input import pandas as frames
 from forklake.data.input.arrow_streams import arrow_rows
@@ -15,6 +13,7 @@ from forklake.data.input.lossless import cast_rows, fit
 from forklake.data.input.python_values import array_of
 from forklake.engine.upsert import SOURCE, TARGET, Join
 from forklake.errors import ColumnNotFound, DuplicateColumn, InvalidArgument, InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.names import quoted

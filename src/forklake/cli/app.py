@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +15,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import forklake
-from forklake.cli import catalogs as managing
-from forklake.cli import commands
-from forklake.cli import forks as forking
-from forklake.cli import maintenance as maintaining
-from forklake.cli import merge as merging
-from forklake.cli import restore as going_back
-from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
 from forklake.cli.render import Output, literal
 from forklake.errors import ForklakeError
@@ -42,8 +36,63 @@ class Command(TyperCommand):
         return _plain(super().get_params(ctx))
 
 
+COMMANDS = {
+    "init": "commands",
+    "moved": "commands",
+    "create": "commands",
+    "catalogs": "commands",
+    "fork": "forks",
+    "diff": "forks",
+    "merge": "merge",
+    "replay": "merge",
+    "rename": "catalogs",
+    "ttl": "catalogs",
+    "materialize": "catalogs",
+    "drop": "catalogs",
+    "undrop": "restore",
+    "restore": "restore",
+    "undo": "restore",
+    "tables": "commands",
+    "describe": "commands",
+    "snapshots": "commands",
+    "compact": "maintenance",
+    "demo": "demo",
+}
+"""Each command, in the order of the help, and the module that has a function of its name."""
+
+
+def function_of(command: str) -> Callable[..., None]:
+    """The function behind a command."""
+    return getattr(import_module(f"forklake.cli.{COMMANDS[command]}"), command)
+
+
+class Commands(Mapping[str, Any]):
+    """The commands by name; what one needs is loaded when it is asked for, since most programs run one."""
+
+    def __getitem__(self, name: str) -> Any:
+        """A command, ready to run."""
+        if name not in COMMANDS:
+            raise KeyError(name)
+        alone = typer.Typer(add_completion=False)
+        alone.command(name, cls=Command)(with_settings(function_of(name)))
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(COMMANDS)
+
+
 class Program(TyperGroup):
     """The group of commands. An error that has a message for the user becomes one line on stderr."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Take the commands from their table."""
+        super().__init__(**settings)
+        self.commands: Any = Commands()
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of the program."""
@@ -115,33 +164,6 @@ def program(
 ) -> None:
     """A lakehouse that keeps many catalogs in one metadata database."""
     context.obj = Settings(lake, catalog, Output.JSON if json else Output.TEXT)
-
-
-# Nothing is imported late: `forklake/__init__.py`, which runs before any of this, has loaded it all already.
-COMMANDS: tuple[Callable[..., None], ...] = (
-    commands.init,
-    commands.moved,
-    commands.create,
-    commands.catalogs,
-    forking.fork,
-    forking.diff,
-    merging.merge,
-    merging.replay,
-    managing.rename,
-    managing.ttl,
-    managing.materialize,
-    managing.drop,
-    going_back.undrop,
-    going_back.restore,
-    going_back.undo,
-    commands.tables,
-    commands.describe,
-    commands.snapshots,
-    maintaining.compact,
-    demo,
-)
-for command in COMMANDS:
-    app.command(cls=Command)(with_settings(command))
 
 
 def main() -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Self, Unpack
+from typing import TYPE_CHECKING, Annotated, Self, Unpack
 
 import typer
 
-from forklake.api.catalog import Catalog
 from forklake.api.lake import Lake
 from forklake.cli.options import Settings, span
 from forklake.cli.render import agreed, is_terminal, render
 from forklake.errors import InvalidArgument
 from forklake.model.snapshots import CommitInfo
+
+if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ import typer
 from forklake.api.lake import connect
 from forklake.api.lake import init as init_lake
 from forklake.cli.catalogs import CatalogNow
-from forklake.cli.describe import describe_table, render_description
-from forklake.cli.history import render_history
 from forklake.cli.options import At, Settings
 from forklake.cli.render import agreed, is_terminal, render
 from forklake.errors import InvalidArgument
@@ -141,11 +139,15 @@ def describe(
     at: At = None,
 ) -> None:
     """Show a table: its columns with nested fields, types, defaults, comments and tags."""
+    from forklake.cli.describe import describe_table, render_description
+
     with settings.connect() as lake:
         render_description(describe_table(settings.find_catalog(lake, at), table), settings.output)
 
 
 def snapshots(settings: Settings) -> None:
     """List the commits of the lake, or with --catalog those of one catalog, oldest first."""
+    from forklake.cli.history import render_history
+
     with settings.connect() as lake:
         render_history(lake.snapshots(settings.catalog or None), settings.output)

@@ -8,15 +8,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forklake.api.catalog import Catalog
 from forklake.api.lake import Lake, connect
 from forklake.cli.render import Output
 from forklake.errors import InvalidArgument
 from forklake.model.time_travel import Moment
+
+if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
 
 GLOBAL_PANEL = "Global options"
 _LAST_SNAPSHOT = 2**63 - 1

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _GAP = "  "
 # Marks that turn the direction of the text around them, and so could make one name look like another.
@@ -65,6 +63,8 @@ def write_json(plain: object) -> None:
 
 def write_record(record: Mapping[str, Any]) -> None:
     """Print names and values below each other, leaving out what is not set."""
+    from rich.text import Text
+
     known = {name: value for name, value in record.items() if value is not None}
     width = max(map(len, known), default=0)
     console = terminal()
@@ -89,6 +89,10 @@ def write_table(rows: Sequence[Mapping[str, Any]], last: str | None = None) -> N
 
 def _write_fitted(names: Sequence[str], cells: Iterable[Sequence[str]]) -> None:
     """A table that folds long cells rather than cutting them."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in names:
         table.add_column(name, overflow="fold")
@@ -98,6 +102,8 @@ def _write_fitted(names: Sequence[str], cells: Iterable[Sequence[str]]) -> None:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    from rich.cells import cell_len
+
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True))
@@ -117,6 +123,8 @@ def agreed(question: str) -> bool:
 
 def terminal() -> Console:
     """A console that takes no text for markup, and styles it only if a person is looking."""
+    from rich.console import Console
+
     return Console(markup=False, highlight=False, emoji=False)
 
 

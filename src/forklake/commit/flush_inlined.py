@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.data.parquet.table_writer import TableWriter
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.table.columns import Columns

@@ -9,13 +9,12 @@ from glob import glob
 from itertools import takewhile
 from pathlib import Path
 
-from pyarrow.fs import FileSelector, FileSystem, FileType
-
 from forklake.commit.draft import Draft
 from forklake.commit.staged import NewMappings
 from forklake.data.parquet.foreign_files import Existing, Inspection
 from forklake.data.storage.storage import Storage
 from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError, raise_alone
+from forklake.lazy.arrow import fs
 from forklake.model.entities import Table
 from forklake.model.names import in_user_folder
 from forklake.model.table.files import DataFile, WrittenFile
@@ -96,11 +95,11 @@ def _found(pattern: str, files: list[str]) -> list[str]:
 def _in_bucket(storage: Storage, path: str) -> list[str]:
     filesystem, key = storage.resolve(path.rstrip("/"), relative=False)
     try:
-        if _WILD.search(key) and filesystem.get_file_info(key).type == FileType.NotFound:
+        if _WILD.search(key) and filesystem.get_file_info(key).type == fs.FileType.NotFound:
             return _matching(filesystem, path, key)
-        if filesystem.get_file_info(key).type != FileType.Directory:
+        if filesystem.get_file_info(key).type != fs.FileType.Directory:
             return [path]
-        below = sorted(info.path for info in filesystem.get_file_info(FileSelector(key, recursive=True)))
+        below = sorted(info.path for info in filesystem.get_file_info(fs.FileSelector(key, recursive=True)))
     except OSError as error:
         reason = storage.s3.options.hidden(str(error))
         raise_alone(StorageError(f"looking at {path} failed: {reason}"))
@@ -108,15 +107,15 @@ def _in_bucket(storage: Storage, path: str) -> list[str]:
     return _checked(path, [f"s3://{file}" for file in named])
 
 
-def _matching(filesystem: FileSystem, path: str, pattern: str) -> list[str]:
+def _matching(filesystem: fs.FileSystem, path: str, pattern: str) -> list[str]:
     """The objects whose keys match a pattern; only those below its first plain folders are listed."""
     root = _plain_folders(pattern)
-    selector = FileSelector(root.rstrip("/"), allow_not_found=True, recursive=True)
+    selector = fs.FileSelector(root.rstrip("/"), allow_not_found=True, recursive=True)
     matches = re.compile(_expression(pattern)).fullmatch
     keys = sorted(
         info.path
         for info in filesystem.get_file_info(selector)
-        if info.type == FileType.File and matches(info.path)
+        if info.type == fs.FileType.File and matches(info.path)
     )
     return _found(path, [f"s3://{key}" for key in keys if _is_data(key.removeprefix(root))])
 

@@ -6,20 +6,18 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft
 from forklake.commit.staged import NOT_YET, NewMappings, StagedRows
 from forklake.data.parquet.delete_files import lost_positions, positions_of, without
 from forklake.data.storage.storage import Storage
 from forklake.errors import InvalidManifest
+from forklake.lazy.arrow import pa, pc
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Table
 from forklake.model.ids import ROW_ID_COLUMN, CatalogId, DataFileId, DeleteFileId, TableId
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
 from forklake.model.names import is_absolute
 from forklake.model.table.files import DeleteFile, WrittenDeletes, is_disjoint
-from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import Positions, ScanFile, ScanRows, plan_files
 
 Place = ScanFile | ScanRows

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from forklake.data.inlined import decode
 from forklake.data.parquet.delete_files import joined, without
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Table
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.table.files import DataFile, WrittenDeletes, WrittenFile
 from forklake.model.table.name_mapping import MappedName
 from forklake.model.table.name_mapping import Mapping as NameMapping
-from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import Positions, ScanFile, ScanRows, Uncommitted
 
 BUFFER = DataFileId(-1)

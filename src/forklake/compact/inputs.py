@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from forklake.commit.draft import Draft
 from forklake.commit.write_target import target_of
 from forklake.compact.plan import Input, Rewrite, Target
 from forklake.data.inlined import decode
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId
 from forklake.model.options import Options

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from forklake.compact.inputs import scan_of
 from forklake.compact.plan import Rewrite
 from forklake.data.parquet.schema import arrow_schema
@@ -13,6 +11,7 @@ from forklake.data.parquet.table_writer import TableWriter
 from forklake.engine.local import Engine
 from forklake.engine.rewrite_rows import moved_rows
 from forklake.errors import StorageError
+from forklake.lazy.arrow import pa
 from forklake.model.json_values import from_text, to_text
 from forklake.model.names import is_absolute
 from forklake.model.table.files import WrittenFile

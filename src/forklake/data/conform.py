@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from forklake.data.defaults import initial_of
 from forklake.data.input.lossless import fit
 from forklake.data.parquet.schema import FIELD_ID, arrow_schema, file_type
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN
 from forklake.model.types.arrow import one_array
-from forklake.model.types.kernels import pc
 
 
 def conform(rows: pa.Table, columns: tuple[Column, ...]) -> pa.Table:

@@ -7,20 +7,20 @@ from collections.abc import Callable
 from datetime import time
 from decimal import Decimal as Number
 from functools import lru_cache
-
-import pyarrow as pa
+from typing import TypeAlias
 
 from forklake.data.input.lossless import fit
 from forklake.data.input.python_values import array_of
 from forklake.data.parquet.schema import file_type
 from forklake.errors import InvalidArgument, InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.sql.constants import computable
 from forklake.model.types.arrow import one_array, to_arrow
 from forklake.model.types.data_types import DataType
 from forklake.model.types.intervals import read_interval
 
-Evaluate = Callable[[str, DataType, int], pa.Array]
+Evaluate: TypeAlias = "Callable[[str, DataType, int], pa.Array]"
 """Compute an SQL expression for a number of rows."""
 
 _ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})")

@@ -7,9 +7,8 @@ from binascii import a2b_base64
 from collections.abc import Sequence
 from itertools import groupby
 
-import pyarrow as pa
-
 from forklake.errors import CorruptMetadata
+from forklake.lazy.arrow import pa
 
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """Ends a stream of Arrow."""

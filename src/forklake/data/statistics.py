@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pyarrow as pa
-
 from forklake.data.conform import id_of
 from forklake.data.defaults import initial_of
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
 from forklake.model.table.files import ColumnStats

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-import pyarrow as pa
-
 from forklake.api.lake import Lake
 from forklake.api.table import Table
 from forklake.demo.steps import Step, checked
-from forklake.model.types.kernels import pc
+from forklake.lazy.arrow import pa, pc
 
 BIKES, TRIPS = "bikes", "city.trips"
 ROWS = 60_000

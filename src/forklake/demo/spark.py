@@ -13,15 +13,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 import forklake
 from forklake.api.catalog import Catalog
 from forklake.api.lake import Lake
 from forklake.api.verbs import CatalogVerbs
 from forklake.demo.steps import Step, checked
 from forklake.errors import EngineError, InvalidArgument
-from forklake.model.types.kernels import pc
+from forklake.lazy.arrow import pa, pc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,7 +95,7 @@ class SparkStory:
         """Executors need the packages and the storage, and nothing else."""
         # An extra, which takes a second to import: whoever goes without it neither has it nor waits.
         from forklake.spark.jobs import each
-        from forklake.spark.session import running, session
+        from forklake.spark.sessions import running, session
 
         begun = time.perf_counter()
         self._is_ours = running() is None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
-
-import pyarrow as pa
+from typing import Any, TypeAlias
 
 from forklake.data.input.arrow_streams import Rows, arrow_rows, stream_of
 from forklake.data.input.batches import rows_of
@@ -16,13 +14,13 @@ from forklake.data.parquet.writer import write_deletes
 from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.engine.local import Engine
 from forklake.errors import InvalidArgument, InvalidData
+from forklake.lazy.arrow import pa, pc
 from forklake.model.distributed import BaseFile, DistributedSnapshot
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.manifest import DeleteFilePart, Entry, FilePart, Manifest, PositionsPart, RemovalPart
 from forklake.model.names import QualifiedName
-from forklake.model.types.kernels import pc
 
-Deleted = Mapping[int, Any] | pa.Table | pa.RecordBatch
+Deleted: TypeAlias = "Mapping[int, Any] | pa.Table | pa.RecordBatch"
 """Positions by the id of their data file; or Arrow columns `data_file_id` and `position`."""
 
 _CARRIED = (ROW_ID_NAME, SNAPSHOT_ID_NAME)

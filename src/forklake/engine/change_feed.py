@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from forklake.engine.local import Engine
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, SNAPSHOT, Relation, Wanted, relation
 from forklake.engine.select import ALIAS
 from forklake.engine.sql_text import shown, shown_as
+from forklake.lazy.arrow import pa
 from forklake.model.ids import DataFileId
 from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate

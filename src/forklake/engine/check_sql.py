@@ -7,9 +7,8 @@ import os
 import threading
 from functools import lru_cache
 
-import duckdb
-
 from forklake.errors import InvalidArgument
+from forklake.lazy.duckdb import duckdb
 
 _LOCK = threading.Lock()
 

@@ -12,19 +12,17 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal
 
-import pyarrow as pa
-
 from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.dml import as_written
 from forklake.engine.local import Engine
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.sql_text import shown
+from forklake.lazy.arrow import pa, pc
 from forklake.model.changes import RowConflict
 from forklake.model.ids import DataFileId
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
 from forklake.model.types.arrow import one_array
-from forklake.model.types.kernels import pc
 from forklake.scan.change_plan import Place, plan_of
 from forklake.scan.scan_plan import Positions, ScanFile, Source
 

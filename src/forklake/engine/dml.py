@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import pyarrow as pa
-
 from forklake.data.input.lossless import fit
 from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.condition import naming
@@ -17,12 +15,12 @@ from forklake.engine.select import ALIAS, where
 from forklake.engine.sql_text import computed
 from forklake.engine.value_errors import computed_rows
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
 from forklake.model.types.arrow import one_array
-from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows
 
 Found = Mapping[DataFileId, tuple[ScanFile | ScanRows, Positions]]
@@ -34,7 +32,7 @@ class Places:
     """Rows that were found, collected while a result streams by."""
 
     places: tuple[ScanFile | ScanRows, ...]
-    _parts: list[pa.Table] = field(default_factory=list[pa.Table])
+    _parts: list[pa.Table] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Note the places of the rows of a batch."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-import duckdb
-
 from forklake.engine.condition import naming
 from forklake.engine.errors import translated
 from forklake.engine.local import Engine
 from forklake.engine.remote_files import attach_storage
 from forklake.engine.select import Selection, query
+from forklake.lazy.duckdb import duckdb
 from forklake.scan.scan_plan import ScanPlan
 
 

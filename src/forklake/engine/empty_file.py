@@ -9,8 +9,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from forklake.lazy.arrow import pa, pq
 
 WORTH_IT = 500_000
 """Below so many rows, one thread is enough."""

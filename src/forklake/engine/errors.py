@@ -6,10 +6,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
-import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.storage.storage import Storage
 from forklake.engine.remote_files import literal
 from forklake.errors import (
@@ -21,6 +17,8 @@ from forklake.errors import (
     StorageError,
     raise_alone,
 )
+from forklake.lazy.arrow import pa, pq
+from forklake.lazy.duckdb import duckdb
 from forklake.model.table.files import DataFile
 from forklake.scan.scan_plan import ScanPlan
 

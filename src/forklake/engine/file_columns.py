@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.conform import id_of
 from forklake.data.storage.storage import Storage
 from forklake.engine.sql_text import Shape
 from forklake.errors import StorageError
+from forklake.lazy.arrow import pa, pq
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.table.columns import Columns

@@ -9,14 +9,13 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import duckdb
-import pyarrow as pa
-
 from forklake.data.storage.storage import Storage
 from forklake.engine.errors import translated
 from forklake.engine.remote_files import attach_storage
 from forklake.engine.sql_text import computed
 from forklake.engine.verify_files import Verifier
+from forklake.lazy.arrow import pa
+from forklake.lazy.duckdb import duckdb
 from forklake.model.types.arrow import one_array
 from forklake.model.types.data_types import DataType
 from forklake.scan.scan_plan import ScanPlan

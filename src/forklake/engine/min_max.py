@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.engine.scan_sql import Wanted, relation
 from forklake.engine.select import ALIAS, where
 from forklake.engine.sql_text import shown, text
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate

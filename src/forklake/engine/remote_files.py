@@ -10,10 +10,9 @@ import threading
 from importlib.util import find_spec
 from pathlib import Path
 
-import duckdb
-
 from forklake.data.storage.storage import Storage
 from forklake.extras import missing
+from forklake.lazy.duckdb import duckdb
 
 _SALT = secrets.token_bytes(16)
 _attaching = threading.Lock()

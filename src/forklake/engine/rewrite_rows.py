@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-
 from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.dml import assigned, fitted
 from forklake.engine.local import Engine
 from forklake.engine.scan_sql import ROW_ID, SNAPSHOT, Wanted, relation
 from forklake.engine.select import ALIAS
+from forklake.lazy.arrow import pa
 from forklake.model.names import quoted
 from forklake.model.table.layout import SortKey
 from forklake.scan.scan_plan import ScanPlan

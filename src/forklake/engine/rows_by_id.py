@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query
 from forklake.engine.dml import Found, Places, assigned, rewritten
 from forklake.engine.local import Engine
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.select import ALIAS
 from forklake.engine.value_errors import computed_rows
+from forklake.lazy.arrow import pa
 from forklake.model.names import quoted
 from forklake.scan.change_plan import ChangePlan
 from forklake.scan.scan_plan import ScanPlan

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
 from forklake.data.defaults import initial_text
 from forklake.data.parquet.delete_files import lost_positions
 from forklake.data.parquet.hive import hive_values
@@ -16,12 +14,12 @@ from forklake.engine.empty_file import spare_entries
 from forklake.engine.file_columns import by_field_id, by_mapping
 from forklake.engine.remote_files import literal
 from forklake.engine.sql_text import Shape, guarded, reshaped, text, unbounded
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import to_sql
-from forklake.model.types.kernels import pc
 from forklake.scan.inlined_rows import AMONG, BEGIN, WITHIN, gather
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows
 
@@ -34,7 +32,6 @@ ROW_ID, SNAPSHOT, PLACE, POSITION = (
 """Columns that a relation may have beside those of the table; no user's column begins like this in them."""
 PREFIX = "forklake"
 """What the names of Arrow tables in a query begin with, unless it needs others."""
-_INDEX = pa.uint64()
 """What DuckDB numbers files with; another type would be compared as 128 bits."""
 _FEW_DELETES, _MANY_DELETES = 4_096, 250_000
 """Between these, a larger hash table pays."""
@@ -169,11 +166,11 @@ def _read(
 
 
 def _not_deleted(deleted: Sequence[Positions], name: str, tables: dict[str, pa.Table]) -> str:
-    places = pa.concat_arrays([pa.repeat(pa.scalar(at, _INDEX), len(d)) for at, d in enumerate(deleted)])
+    places = pa.concat_arrays([pa.repeat(pa.scalar(at, pa.uint64()), len(d)) for at, d in enumerate(deleted)])
     positions = pa.concat_arrays(list(deleted))
     padding = _padding(len(positions))
     if padding:
-        places = pa.concat_arrays([places, pa.repeat(pa.scalar(0, _INDEX), padding)])
+        places = pa.concat_arrays([places, pa.repeat(pa.scalar(0, pa.uint64()), padding)])
         positions = pa.concat_arrays([positions, pa.repeat(pa.scalar(-1, pa.int64()), padding)])
     tables[name] = pa.table({"place": places, "position": positions})
     return f" ANTI JOIN {name} AS d ON d.place = f.file_index AND d.position = f.file_row_number"
@@ -248,7 +245,7 @@ def _about(files: Sequence[ScanFile], group: _Group, wanted: Wanted) -> pa.Table
     if not (wanted.row_id or wanted.snapshot or wanted.begin or group.partition_columns):
         return None
     columns: dict[str, pa.Array] = {
-        "place": pa.array(range(len(files)), _INDEX),
+        "place": pa.array(range(len(files)), pa.uint64()),
         "row_id_start": pa.array([file.file.row_id_start for file in files], pa.int64()),
         "begin": pa.array([file.file.begin for file in files], pa.int64()),
     }

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.engine.scan_sql import PREFIX, ROW_ID, SNAPSHOT, Relation, Wanted, relation
 from forklake.engine.sql_text import shown, shown_as, text
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.names import quoted

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-import pyarrow as pa
-
 from forklake.engine.dml import Places, assigned, rewritten
 from forklake.engine.local import Engine
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.sql_text import guarded, text
 from forklake.engine.value_errors import computed_rows
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import pyarrow as pa
-
 from forklake.engine.condition import naming
 from forklake.engine.local import Engine
 from forklake.errors import InvalidPredicate
+from forklake.lazy.arrow import pa
 from forklake.scan.scan_plan import ScanPlan
 
 

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.storage import Storage
 from forklake.errors import StorageError
+from forklake.lazy.arrow import pa, pq
 from forklake.model.table.files import DataFile, DeleteFile
 from forklake.scan.scan_plan import ScanPlan
 

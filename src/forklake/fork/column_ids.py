@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-import pyarrow as pa
-
 from forklake.data.inlined import decode
 from forklake.data.parquet.schema import FIELD_ID
 from forklake.fork.catalog_state import Side
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, TableId
 from forklake.model.table.files import DataFile

@@ -11,7 +11,7 @@ from forklake.data.parquet.delete_files import ascending, united
 from forklake.fork.catalog_state import Side
 from forklake.fork.definition_changes import Net, NetLayout, same
 from forklake.fork.row_changes import RowChanges
-from forklake.fork.touched_rows import NO_POSITIONS
+from forklake.fork.touched_rows import no_positions
 from forklake.model.entities import Column, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
 from forklake.model.types.data_types import to_sql
@@ -216,7 +216,7 @@ def dropped_plan(draft: Draft, table: Table, at: SnapshotId) -> ChangePlan:
 
 
 def _place(
-    state: FileState, contents: Mapping[DataFileId, str], at: SnapshotId, more: Positions = NO_POSITIONS
+    state: FileState, contents: Mapping[DataFileId, str], at: SnapshotId, more: Positions | None = None
 ) -> ScanFile | ScanRows:
-    lost = united([ascending(state.positions), more])
+    lost = united([ascending(state.positions), no_positions() if more is None else more])
     return replace(place_of(replace(state.file, begin=at), contents), deleted=lost if len(lost) else None)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import pyarrow as pa
-
 from forklake.commit.commit_plan import Merged, Plan
 from forklake.commit.draft import Draft
 from forklake.commit.inlining import AdoptedFiles, TableWrites
@@ -19,6 +17,7 @@ from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.definition_changes import Net, kind_of, same
 from forklake.fork.row_changes import RowChanges
 from forklake.fork.version_vectors import Events, Relation
+from forklake.lazy.arrow import pa
 from forklake.model.changes import RESOLVED, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId

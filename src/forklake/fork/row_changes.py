@@ -11,16 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-import pyarrow as pa
-
 from forklake.commit.conflicts import DML, RETIRES
 from forklake.commit.draft import Draft
 from forklake.data.parquet.delete_files import united
 from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_at
 from forklake.engine.local import Engine
 from forklake.fork.catalog_state import Side
-from forklake.fork.touched_rows import NO_POSITIONS, LostPositions, Touched, common, touched_rows
+from forklake.fork.touched_rows import LostPositions, Touched, common, no_positions, touched_rows
 from forklake.fork.version_vectors import Event, Events
+from forklake.lazy.arrow import pa
 from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, TableId
@@ -41,7 +40,7 @@ class Added:
 
     state: FileState
     """As it is here."""
-    dropped: Positions = field(default_factory=lambda: NO_POSITIONS, compare=False)
+    dropped: Positions = field(default_factory=no_positions, compare=False)
     """Rows of it that the other side has elsewhere, or has deleted on purpose."""
 
     @property
@@ -235,7 +234,7 @@ class RowComparison:
             for event in self._done.events
             if event.change.verb is Verb.INSERT and event.change.object_id == table
         ]
-        coming = (Added(added[n], dropped.get(n, NO_POSITIONS)) for n in sorted(added))
+        coming = (Added(added[n], dropped.get(n, no_positions())) for n in sorted(added))
         return RowChanges(
             table,
             tuple(a for a in coming if a.live_rows or (resolved and a.state.file.id in resolved.files)),
@@ -259,10 +258,10 @@ class RowComparison:
             if new is None and touched is None:
                 # Only the other side has ever had it.
                 continue
-            lost = NO_POSITIONS if old is None or touched is None else self._lost.of(old)
-            both = NO_POSITIONS if touched is None else common(touched.positions, lost)
+            lost = no_positions() if old is None or touched is None else self._lost.of(old)
+            both = no_positions() if touched is None else common(touched.positions, lost)
             if old is None or not old.is_live:
-                both = NO_POSITIONS if touched is None else touched.positions
+                both = no_positions() if touched is None else touched.positions
             elif new is not None and new.is_live:
                 fresh = self._lost.more(new, old)
                 if len(fresh):
@@ -367,7 +366,7 @@ class RowComparison:
         head = self._theirs.head
         states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
         if not states:
-            return NO_POSITIONS
+            return no_positions()
         found, positions = self._base(theirs, states, touched)
         return ids_at(self._engine, theirs.table.columns, found, positions)
 

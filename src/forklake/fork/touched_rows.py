@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-
-import pyarrow as pa
+from functools import cache
 
 from forklake.data.parquet.delete_files import ascending, positions_of, united, without
 from forklake.data.storage.storage import Storage
 from forklake.fork.version_vectors import Events
+from forklake.lazy.arrow import pa
 from forklake.model.ids import DataFileId, DeleteFileId, SnapshotId
 from forklake.model.table.files import DeleteFile
 from forklake.scan.scan_plan import Positions
@@ -20,12 +20,17 @@ from forklake.store.backend import Database
 from forklake.store.file_histories import FileHistory, file_histories
 from forklake.store.file_states import FileState
 
-NO_POSITIONS: Positions = pa.array([], pa.int64())
+
+@cache
+def no_positions() -> Positions:
+    """An empty list of positions."""
+    # `pa.array([])` would load pandas, to see whether its argument is something of it.
+    return pa.nulls(0, pa.int64())
 
 
 def common(one: Positions, other: Positions) -> Positions:
     """Positions that are in both lists."""
-    return without(one, without(one, other)) if len(one) and len(other) else NO_POSITIONS
+    return without(one, without(one, other)) if len(one) and len(other) else no_positions()
 
 
 class LostPositions:
@@ -111,6 +116,6 @@ def touched_rows(
         else:
             found.setdefault(file, []).append(_lost_by(history, snapshot, lost))
     return {
-        file: Touched(united(parts), united(retired.get(file, [NO_POSITIONS])))
+        file: Touched(united(parts), united(retired.get(file, [no_positions()])))
         for file, parts in found.items()
     }

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from forklake.data.inlined import decode
 from forklake.data.parquet.delete_files import joined, positions_of, without
 from forklake.data.storage.storage import Storage
+from forklake.lazy.arrow import pa
 from forklake.model.changes import Change, Verb, from_footprint
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.table.files import DataFile

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-
 from forklake.data.conform import conform
 from forklake.data.inlined import decode
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.data.statistics import summarise
+from forklake.lazy.arrow import pa, pc
 from forklake.model.table.columns import Columns
 from forklake.model.table.files import ColumnStats, DataFile
-from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import ScanRows
 from forklake.store.files import FileReader
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import pyarrow as pa
-
 from forklake.data.inlined import decode_all
 from forklake.data.parquet.delete_files import joined
 from forklake.data.statistics import summary_of_default
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.sql.predicate import Predicate
@@ -26,7 +25,7 @@ from forklake.store.files import MOST_NAMED, FileReader
 _MOST_KEYS = 100
 """Up to how many single values the database compares with the bounds of each file."""
 
-Positions: TypeAlias = pa.Array
+Positions: TypeAlias = "pa.Array"
 """Places of rows in a file, counted from 0, ascending."""
 
 

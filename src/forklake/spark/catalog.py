@@ -33,11 +33,12 @@ from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.ddl import ColumnSource
 from forklake.model.time_travel import Moment
 from forklake.spark.changes import read_changes
-from forklake.spark.commit import DAY, Done, Work, Writing, publish
+from forklake.spark.commit import Work, Writing, publish
 from forklake.spark.compact import runner_on
 from forklake.spark.dml import clear, delete_rows, update_rows
 from forklake.spark.read import read_plan
-from forklake.spark.session import prepare
+from forklake.spark.sessions import prepare
+from forklake.spark.task_results import DAY, Done
 from forklake.spark.types import given_schema
 from forklake.spark.upsert import merge_frame
 from forklake.spark.write import write_frame

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from forklake.api.change_feed import ChangeFeed
 from forklake.context.lake_context import LakeContext
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN
+from forklake.lazy.arrow import pa
 from forklake.model.ids import DataFileId, SnapshotId
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import DataType, List, Map, Struct

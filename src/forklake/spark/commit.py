@@ -26,22 +26,12 @@ from forklake.model.distributed import DistributedSnapshot, TableTarget
 from forklake.model.entities import Table
 from forklake.model.manifest import Manifest
 from forklake.model.names import QualifiedName, is_absolute
+from forklake.spark.task_results import DAY, Done
 
-DAY = timedelta(days=1)
 ATTEMPTS = 5
 """How often a change is made again on what others have committed meanwhile."""
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 """Nothing is reserved for what a transaction writes, so nothing runs out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What one piece of work did, as it comes back from a worker."""
-
-    manifest: str
-    added: int = 0
-    updated: int = 0
-    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

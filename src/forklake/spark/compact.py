@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from forklake.compact.compaction import Runner
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten, run
 from forklake.data.storage.paths import S3Options
 from forklake.data.storage.storage import Storage
 from forklake.model.names import is_absolute
 from forklake.spark.jobs import each, engine_of
+
+if TYPE_CHECKING:
+    from forklake.compact.compaction import Runner
 
 
 @dataclass(frozen=True, slots=True)

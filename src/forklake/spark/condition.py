@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import ROUND_CEILING, ROUND_FLOOR, localcontext
 from decimal import Decimal as Number
+from functools import cache
 from typing import NoReturn
 from uuid import UUID
 
-from sqlglot import exp
-
 from forklake.errors import InvalidPredicate
+from forklake.lazy.sqlglot import exp
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.sql.predicate import Predicate, column_of, node_of, parsed_condition
@@ -39,10 +39,6 @@ from forklake.model.types.data_types import MAX_PRECISION, DataType, Decimal, Sc
 from forklake.model.types.sort_keys import Value
 from forklake.spark.sql_text import field_of, name, text
 
-_SIGNS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.NullSafeEQ: "<=>",
-}  # fmt: skip
 _LISTED = frozenset({"varchar", "date", "time", "timestamp", "timestamptz", "uuid", "blob"})
 """What both engines find in a list as they find it equal."""
 _MANY = 200
@@ -50,6 +46,14 @@ _MANY = 200
 _ALIKE = frozenset({"boolean", "date", "time", "timestamp", "timestamptz", "varchar", "blob", "uuid"})
 _MOMENTS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms"})
 _WHOLE = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"})
+
+
+@cache
+def _signs() -> dict[type[exp.Expr], str]:
+    return {
+        exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+        exp.NullSafeEQ: "<=>",
+    }  # fmt: skip
 
 
 def condition(
@@ -113,8 +117,8 @@ class _Translation:
         said = None
         if isinstance(part, exp.Like):
             said = self._like(part)
-        elif type(part) in _SIGNS:
-            said = self._between_values(part, _SIGNS[type(part)])
+        elif type(part) in _signs():
+            said = self._between_values(part, _signs()[type(part)])
         elif isinstance(part, exp.NullSafeNEQ):
             same = self._between_values(part, "<=>")
             said = None if same is None else f"(NOT {same})"

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,6 +20,7 @@ from pyspark.sql import types as T
 
 from forklake.data.parquet.delete_files import lost_positions
 from forklake.data.storage.storage import Storage
+from forklake.lazy.arrow import pa
 from forklake.scan.scan_plan import ScanFile
 from forklake.spark import paths
 from forklake.spark.types import lists_of

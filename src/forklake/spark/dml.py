@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -17,10 +18,13 @@ from forklake.engine.condition import condition_of
 from forklake.engine.dml import Found, find_rows, updated_rows
 from forklake.model.manifest import Manifest
 from forklake.scan.scan_plan import ScanPlan, plan_scan
-from forklake.spark.commit import Done, Writing
 from forklake.spark.jobs import each
 from forklake.spark.plan_splits import parts_of
+from forklake.spark.task_results import Done
 from forklake.spark.task_writes import Hands
+
+if TYPE_CHECKING:
+    from forklake.spark.commit import Writing
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
 from forklake.data.conform import id_of
 from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.storage import Storage
 from forklake.engine.file_columns import by_mapping, footer_schema
 from forklake.engine.sql_text import Shape
 from forklake.errors import UnknownType
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.table.columns import Columns

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
@@ -25,6 +24,7 @@ from forklake.data.storage.paths import S3Options
 from forklake.data.storage.storage import Storage
 from forklake.engine.local import Engine
 from forklake.errors import EngineError, ForklakeError, InvalidData
+from forklake.lazy.arrow import pa
 
 T = TypeVar("T")
 R = TypeVar("R")

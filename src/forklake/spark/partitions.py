@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from forklake.data.parquet.schema import arrow_schema
 from forklake.data.storage.storage import Storage
+from forklake.lazy.arrow import pq
 from forklake.model.entities import Column
 from forklake.model.table.columns import Columns
 from forklake.model.table.layout import Partitioning

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,6 +16,7 @@ from forklake.data.parquet.schema import ROW_ID_NAME, file_type
 from forklake.data.storage.storage import Storage
 from forklake.engine.select import Selection
 from forklake.errors import FileMissing
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
 from forklake.model.sql.predicate_tree import columns_of
@@ -28,7 +28,7 @@ from forklake.spark import paths
 from forklake.spark.condition import condition
 from forklake.spark.deleted_rows import INDEX, PATH, READ_OPTIONS, SHOWN, holes_of, same
 from forklake.spark.file_groups import Group, Grouped, grouped, holed
-from forklake.spark.session import has_hadoop_aws
+from forklake.spark.sessions import has_hadoop_aws
 from forklake.spark.sql_text import name
 from forklake.spark.types import (
     FIELD_ID,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from forklake.data.input.arrow_streams import stream_of
 from forklake.data.storage.paths import S3Options
@@ -13,11 +12,14 @@ from forklake.distributed import write_part
 from forklake.distributed.bases import base_file
 from forklake.engine.dml import Found
 from forklake.engine.local import Engine
+from forklake.lazy.arrow import pa
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.manifest import Manifest, PositionsPart
 from forklake.model.table.columns import Columns
-from forklake.spark.commit import Writing
 from forklake.spark.jobs import engine_of
+
+if TYPE_CHECKING:
+    from forklake.spark.commit import Writing
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from datetime import time
 from itertools import accumulate
 from uuid import UUID
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -20,10 +19,10 @@ from forklake.data.conform import offsets_of
 from forklake.data.defaults import initial_of
 from forklake.engine.sql_text import Shape
 from forklake.errors import UnknownType
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
-from forklake.model.types.kernels import pc
 from forklake.spark.sql_text import field_of, name, text
 
 FIELD_ID = "parquet.field.id"

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal as Number
 from functools import reduce
 from itertools import chain, count, islice
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -24,6 +23,7 @@ from forklake.engine.scan_sql import PLACE, POSITION
 from forklake.engine.sql_text import text
 from forklake.engine.upsert import SOURCE, TARGET, Join, matched_rows, unmatched_rows
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
 from forklake.model.manifest import Manifest
@@ -31,15 +31,17 @@ from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import Decimal, Scalar
-from forklake.model.types.kernels import pc
 from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows, plan_scan
-from forklake.spark.commit import Done, Writing
 from forklake.spark.deleted_rows import INDEX
 from forklake.spark.jobs import failures, task_number, through
 from forklake.spark.plan_splits import only
 from forklake.spark.read import DATA_FILE, located, read_places
+from forklake.spark.task_results import Done
 from forklake.spark.task_writes import Hands
 from forklake.spark.types import ALIKE, ddl, given_schema, shown_type, takes, to_arrow
+
+if TYPE_CHECKING:
+    from forklake.spark.commit import Writing
 
 _SPREAD = 64
 """Over how many tasks rows that are new go at most."""

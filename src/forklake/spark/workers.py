@@ -10,7 +10,6 @@ import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -21,6 +20,7 @@ from forklake.engine.condition import naming
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.select import ALIAS, where
 from forklake.engine.sql_text import shown, shown_as
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.names import quoted

@@ -11,8 +11,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,18 +26,22 @@ from forklake.data.storage.storage import Storage
 from forklake.distributed import describe_files, output_folder, write_part
 from forklake.distributed.work import storage_of
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Column
 from forklake.model.manifest import Manifest
 from forklake.model.table.layout import SortKey
 from forklake.model.types.data_types import Decimal, Scalar
 from forklake.spark import paths
-from forklake.spark.commit import Done, Writing
 from forklake.spark.jobs import each, failures, task_number, through
 from forklake.spark.partitions import Key, gathered, keys_of, values_in
-from forklake.spark.session import has_hadoop_aws
+from forklake.spark.sessions import has_hadoop_aws
 from forklake.spark.sql_text import attribute, field_of, name, text
+from forklake.spark.task_results import Done
 from forklake.spark.types import ALIKE, initial, numbered, read_type, takes
+
+if TYPE_CHECKING:
+    from forklake.spark.commit import Writing
 
 _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

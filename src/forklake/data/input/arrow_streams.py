@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Protocol, runtime_checkable
-
-import pyarrow as pa
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from forklake.data.input import pandas as frames
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 
 
@@ -35,7 +34,9 @@ class ArrowArray(Protocol):
         ...
 
 
-Rows = ArrowStream | ArrowArray | Mapping[str, object] | Iterable[Mapping[str, object] | pa.RecordBatch]
+Rows: TypeAlias = (
+    "ArrowStream | ArrowArray | Mapping[str, object] | Iterable[Mapping[str, object] | pa.RecordBatch]"
+)
 """Anything that rows can be read from."""
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 
-import pyarrow as pa
-
 from forklake.data.defaults import Evaluate, default_of
 from forklake.data.input import pandas as frames
 from forklake.data.input.arrow_streams import ArrowArray, ArrowStream, Rows, arrow_rows
@@ -15,6 +13,7 @@ from forklake.data.input.lossless import cast_rows, fit, match_names
 from forklake.data.input.python_values import array_of
 from forklake.data.parquet.schema import arrow_schema
 from forklake.errors import ForklakeError, InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.types.arrow import one_array
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pyarrow as pa
-from pyarrow import types as kind
-
 from forklake.data.parquet.schema import file_type
+from forklake.lazy.arrow import kind, pa, pc
 from forklake.model.entities import Column
-from forklake.model.types.kernels import pc
 
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _INFINITE = r"(?i)inf"

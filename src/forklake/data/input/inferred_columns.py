@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-import pyarrow as pa
-
 from forklake.data.input import pandas as frames
 from forklake.data.input.arrow_streams import ArrowArray, ArrowStream, Rows, arrow_rows
 from forklake.data.input.batches import ROWS_AT_ONCE
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.sql.ddl import ColumnSource, ColumnSpec
 from forklake.model.types.data_types import Decimal, List, Map, Scalar, Struct
 

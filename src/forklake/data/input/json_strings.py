@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pyarrow as pa
-import pyarrow.json as pj
-
-from forklake.model.types.kernels import pc
+from forklake.lazy.arrow import pa, pc, pj
 
 # Arrow takes these for numbers.
 _NOT_A_NUMBER = r"(^|[\[:,\s-])(NaN|Inf(inity)?)\s*($|[\],}])"

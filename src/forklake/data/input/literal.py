@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from forklake.data.input.python_values import array_of
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.names import quoted
 from forklake.model.types.data_types import Scalar, to_sql

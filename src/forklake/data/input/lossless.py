@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Context
 from decimal import Decimal as Number
-
-import pyarrow as pa
-from pyarrow import types as kind
+from typing import TypeAlias
 
 from forklake.data.input import wkb
 from forklake.data.input.casts import recast, rounded
 from forklake.data.input.json_strings import first_invalid
-from forklake.data.parquet.schema import Geometry, file_type
+from forklake.data.parquet.schema import file_type, geometry
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import kind, pa, pc
 from forklake.model.entities import Column
 from forklake.model.types.arrow import is_any_list
 from forklake.model.types.data_types import Decimal, to_sql
-from forklake.model.types.kernels import pc
 
-_Convert = Callable[[pa.Array, Column, str], pa.Array]
-_Accept = Callable[[pa.DataType], bool]
+_Convert: TypeAlias = "Callable[[pa.Array, Column, str], pa.Array]"
+_Accept: TypeAlias = "Callable[[pa.DataType], bool]"
 
-_MOST_DIGITS = pa.decimal128(38, 0)
 _ENOUGH = Context(prec=10_000)
 _UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 
@@ -49,6 +46,10 @@ def fit(array: pa.Array, column: Column, where: str | None = None, *, cast: bool
         return _scalar(column)[1](_accepted(array, column, where, accepts, cast), column, where)
     except pa.ArrowException as problem:
         raise misfit(where, column, str(problem)) from problem
+
+
+def _most_digits() -> pa.DataType:
+    return pa.decimal128(38, 0)
 
 
 def _scalar(column: Column) -> tuple[_Accept, _Convert]:
@@ -170,7 +171,7 @@ def _safely(array: pa.Array, column: Column, where: str) -> pa.Array:
 
 def _to_decimal(array: pa.Array, column: Column, where: str) -> pa.Array:
     if kind.is_integer(array.type):
-        array = array.cast(_MOST_DIGITS)
+        array = array.cast(_most_digits())
     if column.type == "uint128" and len(array) and (pc.min(array).as_py() or 0) < 0:
         raise misfit(where, column, "a value is negative")
     type = column.data_type
@@ -206,7 +207,7 @@ def _to_float(array: pa.Array, column: Column, where: str) -> pa.Array:
     exact = array.cast(pa.float32()) if kind.is_float16(array.type) else array
     result = exact.cast(target, safe=False)
     if kind.is_integer(exact.type):
-        back, exact = result.cast(pa.float64()).cast(_MOST_DIGITS), exact.cast(_MOST_DIGITS)
+        back, exact = result.cast(pa.float64()).cast(_most_digits()), exact.cast(_most_digits())
         same = pc.equal(back, exact)
     elif target == pa.float32() and exact.type != target:
         same = pc.or_(pc.equal(result.cast(exact.type), exact), pc.is_nan(exact))
@@ -291,7 +292,7 @@ def _to_geometry(array: pa.Array, column: Column, where: str) -> pa.Array:
     if bad is not None:
         shown = plain[bad[0]].as_py()[:40].hex()
         raise misfit(where, column, f"0x{shown} is not WKB that DuckDB reads: {bad[1]}")
-    return pa.ExtensionArray.from_storage(Geometry(), plain)
+    return pa.ExtensionArray.from_storage(geometry(), plain)
 
 
 def _to_list(array: pa.Array, column: Column, where: str, cast: bool) -> pa.Array:
@@ -402,7 +403,7 @@ def _is_tight(lists: pa.Array, values: pa.Array) -> bool:
 
 
 _LOCAL = (lambda type: _is_local(type) or kind.is_date(type), _safely)
-_TIME = (kind.is_time, _safely)
+_TIME = (lambda type: kind.is_time(type), _safely)
 _WHOLE = (_is_number, _safely)
 _EXACT = (lambda type: kind.is_integer(type) or kind.is_decimal(type), _to_decimal)
 _FLOAT = (lambda type: kind.is_integer(type) or kind.is_floating(type), _to_float)
@@ -410,7 +411,7 @@ _FLOAT = (lambda type: kind.is_integer(type) or kind.is_floating(type), _to_floa
 # What each type takes, and how. A moment with a zone and one without never become each other: nobody knows
 # which zone was meant.
 _SCALARS: dict[str, tuple[_Accept, _Convert]] = {
-    "boolean": (kind.is_boolean, _safely),
+    "boolean": (lambda type: kind.is_boolean(type), _safely),
     **{f"{sign}int{bits}": _WHOLE for sign in ("", "u") for bits in (8, 16, 32, 64)},
     "int128": _EXACT,
     "uint128": _EXACT,
@@ -443,5 +444,5 @@ _SCALARS: dict[str, tuple[_Accept, _Convert]] = {
 _NESTED: dict[str, tuple[_Accept, Callable[[pa.Array, Column, str, bool], pa.Array]]] = {
     "list": (is_any_list, _to_list),
     "map": (_is_map, _to_map),
-    "struct": (kind.is_struct, _to_struct),
+    "struct": (lambda type: kind.is_struct(type), _to_struct),
 }

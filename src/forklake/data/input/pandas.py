@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import pyarrow as pa
-
 from forklake.data.input.python_values import array_of
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 
 _UNNAMED = re.compile(r"__index_level_\d+__")

@@ -11,10 +11,9 @@ from operator import index
 from typing import SupportsFloat, SupportsIndex
 from uuid import UUID
 
-import pyarrow as pa
-
 from forklake.data.input.lossless import cast_rows, excess_digits, fit, match_names, misfit
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.types.arrow import to_arrow
 from forklake.model.types.data_types import LARGEST, MAX_PRECISION, Decimal, Scalar

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
 from forklake.errors import ForklakeError
+from forklake.lazy.arrow import pa
 
 T = TypeVar("T")
-
-_COLUMNS = (list, tuple, range, pa.Array, pa.ChunkedArray)
 
 
 class Given:
@@ -31,7 +28,10 @@ class Given:
             case list() | tuple():
                 return not self._data or isinstance(self._data[0], Mapping)
             case Mapping():
-                return all(isinstance(values, _COLUMNS) for values in self._data.values())
+                return all(
+                    isinstance(values, list | tuple | range | pa.Array | pa.ChunkedArray)
+                    for values in self._data.values()
+                )
             case _:
                 return False
 

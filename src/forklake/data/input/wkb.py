@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-import pyarrow as pa
+from forklake.lazy.arrow import pa
 
 _POINT, _LINE, _POLYGON, _COLLECTION = 1, 2, 3, 7
 # What the parts of a collection are; the last takes any.

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.storage.storage import Storage
 from forklake.errors import StorageError
+from forklake.lazy.arrow import pa, pc, pq
 from forklake.model.table.files import DeleteFile
 from forklake.model.types.arrow import one_array
-from forklake.model.types.kernels import pc
 
 
 def positions_of(storage: Storage, file: DeleteFile) -> pa.Array:

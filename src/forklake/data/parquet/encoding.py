@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from forklake.data.input.lossless import flattened
-from forklake.model.types.kernels import pc
+from forklake.lazy.arrow import pa, pc
 
 _SAMPLE = 8_192
 """How many rows are looked at, spread over all."""

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.parquet.footer_values import Bound, reader_of
 from forklake.data.parquet.schema import FIELD_ID, ROW_ID_NAME
+from forklake.lazy.arrow import pa, pq
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, ColumnId
 from forklake.model.table.files import ColumnStats

@@ -9,8 +9,7 @@ from decimal import Decimal as Number
 from decimal import localcontext
 from typing import Any
 
-import pyarrow.parquet as pq
-
+from forklake.lazy.arrow import pq
 from forklake.model.entities import Column
 from forklake.model.types.data_types import MAX_PRECISION, DataType, Decimal, Scalar
 from forklake.model.types.text import PER_SECOND, Stored

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.conform import id_of
 from forklake.data.defaults import initial_of
 from forklake.data.parquet.footer import ROW_ID, Seen, footer_stats
@@ -19,6 +16,7 @@ from forklake.data.parquet.value_checks import Doubt, Step, first_problem
 from forklake.data.statistics import summary
 from forklake.data.storage.storage import Storage
 from forklake.errors import InvalidArgument, InvalidData
+from forklake.lazy.arrow import pa, pq
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
 from forklake.model.table.columns import Columns

@@ -6,11 +6,10 @@ import re
 from dataclasses import replace
 from urllib.parse import unquote
 
-import pyarrow as pa
-
 from forklake.data.defaults import default_of
 from forklake.data.parquet.partition import NULL_FOLDER
 from forklake.errors import ForklakeError
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column, Default
 
 _WHOLE = r"[+-]?[0-9]+"

@@ -6,9 +6,8 @@ import json
 from enum import Enum
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from forklake.errors import UnknownType
+from forklake.lazy.arrow import pq
 from forklake.model.types.data_types import DataType, Decimal, Scalar, can_widen, to_sql
 
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from hashlib import sha256
 from urllib.parse import quote
 
-import pyarrow as pa
-
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.table.layout import PartitionField
 from forklake.model.table.transforms import encoded, field_names
-from forklake.model.types.kernels import pc
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 Fields = tuple[PartitionField, ...]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import pyarrow as pa
+from functools import cache, lru_cache
 
 from forklake.errors import UnknownType
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN
 from forklake.model.types.arrow import to_arrow
@@ -17,35 +16,6 @@ SNAPSHOT_ID_NAME = "_ducklake_internal_snapshot_id"
 FIELD_ID = b"PARQUET:field_id"
 
 
-class Geometry(pa.ExtensionType):  # pyright: ignore[reportUntypedBaseClass]
-    """WKB, marked so that it lands in Parquet as a geometry: DuckDB reads no plain bytes as one.
-
-    It is not registered, so it does not stand in the way of packages that bring their own.
-    """
-
-    def __init__(self) -> None:
-        """Name the type as GeoArrow does."""
-        super().__init__(pa.binary(), "geoarrow.wkb")
-
-    def __arrow_ext_serialize__(self) -> bytes:
-        """No reference system is known."""
-        return b"{}"
-
-    @classmethod
-    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> Geometry:
-        """Read the type back."""
-        return cls()
-
-
-# Where files hold a type in another way than Arrow does in memory. A TIMETZ is its time in UTC. A TIME_NS is
-# text, as DuckDB writes it: DuckDB reads Parquet's nanoseconds as a TIME, and cuts them. Arrow writes no
-# INTERVAL, so it is text too.
-_IN_FILES: dict[str, pa.DataType] = {
-    "timetz": pa.time64("us"),
-    "time_ns": pa.string(),
-    "interval": pa.string(),
-    "geometry": Geometry(),
-}
 _NOT_IN_FILES = ("variant",)
 
 
@@ -78,7 +48,30 @@ def file_type(column: Column) -> pa.DataType:
                 "keep it as text"
             )
         case name:
-            return _IN_FILES.get(name) or to_arrow(column.data_type)
+            return _in_files().get(name) or to_arrow(column.data_type)
+
+
+@cache
+def _in_files() -> dict[str, pa.DataType]:
+    """Where files hold a type in another way than Arrow does in memory.
+
+    A TIMETZ is its time in UTC. A TIME_NS is text, as DuckDB writes it: DuckDB reads Parquet's nanoseconds as
+    a TIME, and cuts them. Arrow writes no INTERVAL, so it is text too.
+    """
+    return {
+        "timetz": pa.time64("us"),
+        "time_ns": pa.string(),
+        "interval": pa.string(),
+        "geometry": geometry(),
+    }
+
+
+@cache
+def geometry() -> pa.DataType:
+    """The type of a geometry in files."""
+    from forklake.data.parquet.geometry import Geometry
+
+    return Geometry()
 
 
 def _field(name: str, column: Column, nullable: bool = True) -> pa.Field:

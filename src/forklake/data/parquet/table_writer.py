@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from uuid import uuid4
 
-import pyarrow as pa
-
 from forklake.data.parquet.writer import WriteOptions, write_files
 from forklake.data.storage.storage import Storage
+from forklake.lazy.arrow import pa
 from forklake.model.names import is_absolute
 from forklake.model.table.files import WrittenFile, delete_file_name
 from forklake.model.table.write_target import WriteTarget

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.input.lossless import fit, flattened
 from forklake.errors import InvalidData
+from forklake.lazy.arrow import pa, pc, pq
 from forklake.model.entities import Column
 from forklake.model.types.data_types import to_sql
-from forklake.model.types.kernels import pc
 
 Step = int
 """The place of a field among those of its parent; the first is that of a column."""

@@ -8,21 +8,18 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from forklake.data.input.lossless import flattened
 from forklake.data.parquet.encoding import DELETE_FILE, Encodings, encodings
 from forklake.data.parquet.footer import ROW_ID, Seen, footer_stats
 from forklake.data.parquet.partition import Values, folder_of, split
 from forklake.data.parquet.schema import FIELD_ID, ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.errors import InvalidArgument, InvalidData
+from forklake.lazy.arrow import pa, pc, pq
 from forklake.model.entities import Column
 from forklake.model.ids import FILE_PATH_COLUMN, POSITION_COLUMN, ColumnId
 from forklake.model.table.columns import find
 from forklake.model.table.files import WrittenFile
 from forklake.model.table.layout import Partitioning, SortKey
-from forklake.model.types.kernels import pc
 
 Columns = tuple[Column, ...]
 

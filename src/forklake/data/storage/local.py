@@ -9,11 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pyarrow as pa
-from pyarrow.fs import FileSystem, LocalFileSystem
-
 from forklake.data.storage.file_info import StoredFile, modified_at
 from forklake.data.storage.paths import is_storable
+from forklake.lazy.arrow import fs, pa
 
 
 class LocalDisk:
@@ -24,9 +22,9 @@ class LocalDisk:
         self._settled: set[Path] = set()
 
     @property
-    def filesystem(self) -> FileSystem:
+    def filesystem(self) -> fs.FileSystem:
         """For those who read and write through Arrow."""
-        return LocalFileSystem()
+        return fs.LocalFileSystem()
 
     @contextmanager
     def output(self, path: str) -> Generator[pa.NativeFile]:

@@ -8,11 +8,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 
-import pyarrow as pa
-from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem, resolve_s3_region
-
 from forklake.data.storage.file_info import StoredFile, modified_at
 from forklake.data.storage.paths import S3Options
+from forklake.lazy.arrow import fs, pa
 
 # Amazon's library gives up after one second and three, which a busy server needs at times.
 _CONNECT_SECONDS = 10
@@ -34,13 +32,13 @@ class S3:
         """Where the bucket is, if anybody knows."""
         if self.options.region is None and self.bucket:
             with suppress(OSError):
-                return resolve_s3_region(self.bucket)
+                return fs.resolve_s3_region(self.bucket)
         return self.options.region
 
     @cached_property
-    def filesystem(self) -> FileSystem:
+    def filesystem(self) -> fs.FileSystem:
         """For those who read and write through Arrow."""
-        return S3FileSystem(
+        return fs.S3FileSystem(
             access_key=self.options.access_key,
             secret_key=self.options.secret_key,
             session_token=self.options.session_token,
@@ -77,7 +75,7 @@ class S3:
     def info(self, path: str) -> StoredFile:
         """What is known of a file."""
         found = self.filesystem.get_file_info(path)
-        if found.type != FileType.File:
+        if found.type != fs.FileType.File:
             raise FileNotFoundError(errno.ENOENT, "no such object", path)
         return _stored(found)
 
@@ -88,12 +86,12 @@ class S3:
 
     def files(self, folder: str) -> Generator[StoredFile]:
         """Every file whose key begins with a folder."""
-        listed: list[FileInfo] = []
+        listed: list[fs.FileInfo] = []
         # Not Arrow's allow_not_found: it takes a missing bucket for an empty one.
         with suppress(FileNotFoundError):
-            listed = self.filesystem.get_file_info(FileSelector(folder.rstrip("/"), recursive=True))
+            listed = self.filesystem.get_file_info(fs.FileSelector(folder.rstrip("/"), recursive=True))
         for found in listed:
-            if found.type == FileType.File:
+            if found.type == fs.FileType.File:
                 yield _stored(found)
 
     def _make_bucket(self, bucket: str) -> None:
@@ -105,5 +103,5 @@ class S3:
                 self._made.add(bucket)
 
 
-def _stored(found: FileInfo) -> StoredFile:
+def _stored(found: fs.FileInfo) -> StoredFile:
     return StoredFile(found.path, found.size, modified_at(found.mtime_ns / 1e9))

@@ -10,15 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-import pyarrow as pa
-from pyarrow.fs import FileSystem
-
 from forklake.data.storage import paths as addresses
 from forklake.data.storage.file_info import StoredFile
 from forklake.data.storage.local import LocalDisk
 from forklake.data.storage.paths import S3Options, is_plain, is_storable, s3_options, split_data_path
 from forklake.data.storage.s3 import S3
 from forklake.errors import FileMissing, StorageError, raise_alone
+from forklake.lazy.arrow import fs, pa
 
 __all__ = ["Storage", "StoredFile", "open_storage", "split_data_path"]
 
@@ -31,7 +29,7 @@ class _Place(Protocol):
     """Where files are. Its errors are those of the operating system and of Arrow."""
 
     @property
-    def filesystem(self) -> FileSystem: ...
+    def filesystem(self) -> fs.FileSystem: ...
     def output(self, path: str) -> AbstractContextManager[pa.NativeFile]: ...
     def info(self, path: str) -> StoredFile: ...
     def sync(self, path: str) -> None: ...
@@ -77,7 +75,7 @@ class Storage:
             f'"{path}" is neither a path on this machine nor an address that begins with s3://'
         )
 
-    def resolve(self, path: str, relative: bool = True) -> tuple[FileSystem, str]:
+    def resolve(self, path: str, relative: bool = True) -> tuple[fs.FileSystem, str]:
         """A file as Arrow wants it: a file system, and the path in it."""
         place, inner = self._placed(self.address(path, relative))
         return place.filesystem, inner

@@ -14,10 +14,9 @@ from enum import Enum
 from functools import lru_cache, partial
 from typing import Final
 
-import pyarrow as pa
-from sqlglot import exp
-
 from forklake.errors import ForklakeError, InvalidSchemaChange
+from forklake.lazy.arrow import pa
+from forklake.lazy.sqlglot import exp
 from forklake.model.sql.expressions import Given, read
 from forklake.model.types.data_types import LARGEST, MAX_PRECISION, DataType, Decimal, Scalar, parse, to_sql
 from forklake.model.types.intervals import read_interval
@@ -206,10 +205,10 @@ def _bare_text(text: str) -> str:
     return str(int(text))
 
 
-def _moment(type: pa.DataType, form: str, text: str) -> str:
+def _moment(type: Callable[[], pa.DataType], form: str, text: str) -> str:
     """Arrow reads ISO 8601 strictly; DuckDB writes a fraction without zeros at its end, and UTC as +00."""
     try:
-        shown: str = pa.scalar(_trimmed(text.strip())).cast(type).cast(pa.string()).as_py()
+        shown: str = pa.scalar(_trimmed(text.strip())).cast(type()).cast(pa.string()).as_py()
     except pa.ArrowInvalid:
         raise ValueError(f"write it as {form}") from None
     if shown.startswith("0000"):
@@ -223,7 +222,9 @@ def _trimmed(moment: str) -> str:
 
 def _time(text: str) -> str:
     try:
-        return _moment(pa.timestamp("us"), "", f"1970-01-01 {text.strip()}").removeprefix("1970-01-01 ")
+        return _moment(lambda: pa.timestamp("us"), "", f"1970-01-01 {text.strip()}").removeprefix(
+            "1970-01-01 "
+        )
     except ValueError:
         raise ValueError("write it as 23:59:59") from None
 
@@ -264,15 +265,17 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
     "boolean": _boolean,
     "float32": partial(_float, "<f"),
     "float64": partial(_float, "<d"),
-    "date": partial(_moment, pa.date32(), "2024-12-31"),
+    "date": partial(_moment, lambda: pa.date32(), "2024-12-31"),
     "time": _time,
     "timetz": _timetz,
-    "timestamp": partial(_moment, pa.timestamp("us"), f"{_STAMP}.123456, without a zone"),
-    "timestamp_s": partial(_moment, pa.timestamp("s"), f"{_STAMP}, without a zone"),
-    "timestamp_ms": partial(_moment, pa.timestamp("ms"), f"{_STAMP}.123, without a zone"),
-    "timestamp_ns": partial(_moment, pa.timestamp("ns"), f"{_STAMP}.123456789, between 1678 and 2261"),
+    "timestamp": partial(_moment, lambda: pa.timestamp("us"), f"{_STAMP}.123456, without a zone"),
+    "timestamp_s": partial(_moment, lambda: pa.timestamp("s"), f"{_STAMP}, without a zone"),
+    "timestamp_ms": partial(_moment, lambda: pa.timestamp("ms"), f"{_STAMP}.123, without a zone"),
+    "timestamp_ns": partial(
+        _moment, lambda: pa.timestamp("ns"), f"{_STAMP}.123456789, between 1678 and 2261"
+    ),
     # What a moment without a zone means would depend on who reads it.
-    "timestamptz": partial(_moment, pa.timestamp("us", "UTC"), f"{_STAMP}+00, with its zone"),
+    "timestamptz": partial(_moment, lambda: pa.timestamp("us", "UTC"), f"{_STAMP}+00, with its zone"),
     "interval": _interval,
     "varchar": str,
     "blob": partial(_matching, _BLOB, r"printable ASCII, and any other byte as \xAB"),

@@ -9,13 +9,12 @@ from datetime import date, time
 from decimal import Decimal as Number
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 from uuid import UUID
 
-import pyarrow as pa
-import sqlglot
-
 from forklake.errors import DuplicateColumn, InvalidSchemaChange, UnknownType
+from forklake.lazy.arrow import pa
+from forklake.lazy.sqlglot import sqlglot
 from forklake.model.names import check_name
 from forklake.model.sql.constants import check_expression, check_storable, literal
 from forklake.model.types.arrow import TypeSource, from_arrow_field, type_of
@@ -91,12 +90,9 @@ class HasArrowSchema(Protocol):
         ...
 
 
-ColumnSource = (
-    str
-    | pa.Schema
-    | HasArrowSchema
-    | Mapping[str, TypeSource]
-    | Iterable[ColumnSpec | tuple[str, TypeSource]]
+_Pair = tuple[str, TypeSource]
+ColumnSource: TypeAlias = (
+    "str | pa.Schema | HasArrowSchema | Mapping[str, TypeSource] | Iterable[ColumnSpec | _Pair]"
 )
 
 

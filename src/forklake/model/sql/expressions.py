@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
-from typing import NoReturn
-
-import sqlglot
-from sqlglot import Token, TokenType, exp
-from sqlglot.errors import SqlglotError
+from typing import NoReturn, TypeAlias
 
 from forklake.errors import ForklakeError, InvalidPredicate
+from forklake.lazy.sqlglot import exp, sqlglot, sqlglot_errors
 from forklake.model.names import quoted
 from forklake.model.sql.functions import BARE, REFUSED
 from forklake.model.sql.long_lists import LongList, shortened
@@ -28,29 +26,6 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ESCAPED = re.compile(r"[eE]'(?:[^\\']|\\[ntr\\])*'")
 """E'…' with escapes that everybody reads alike."""
 _ROW = "only the row itself can be asked"
-_KINDS: tuple[tuple[type[exp.Expr], str, str], ...] = (
-    (exp.Query, "a query", _ROW),
-    (exp.Exists, "a query", _ROW),
-    (exp.Table, "a query", _ROW),
-    (exp.Describe, "a query", _ROW),
-    (exp.Summarize, "a query", _ROW),
-    (exp.Show, "a query", _ROW),
-    (exp.Command, "a query", _ROW),
-    (exp.Pivot, "a query", _ROW),
-    (exp.Window, "a window function", _ROW),
-    (exp.AggFunc, "an aggregate", _ROW),
-    (exp.Filter, "an aggregate", _ROW),
-    (exp.WithinGroup, "an aggregate", _ROW),
-    (exp.Placeholder, "a parameter", "write the value itself"),
-    (exp.Parameter, "a parameter", "write the value itself"),
-    (exp.SessionParameter, "a parameter", "write the value itself"),
-    (exp.Star, "a star", "name the columns"),
-    (exp.Columns, "COLUMNS", "name the columns"),
-    (exp.PositionalColumn, "the position of a column", "name it"),
-    (exp.UDTF, "a table function", "it returns rows: use one that returns a list"),
-    (exp.Explode, "a table function", "it returns rows: use one that returns a list"),
-    (exp.Alias, "an alias, or two things without an operator between them", "leave one out"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +54,7 @@ class Given:
         raise self.error(f"the {self.what} {self.text[:80]!r} {problem}") from None
 
 
-Spell = Callable[[exp.Column], str]
+Spell: TypeAlias = "Callable[[exp.Column], str]"
 """What to write for a column; it refuses those that are not there."""
 
 
@@ -104,7 +79,7 @@ def parsed(given: Given) -> exp.Expr:
         given.refuse(f"is empty: write {given.good}")
     try:
         statements = sqlglot.parse(f"{_OPEN}{text}\n)", dialect="duckdb")
-    except SqlglotError:
+    except sqlglot_errors.SqlglotError:
         given.refuse(f"cannot be read: write {given.good}{given.hint}")
     except RecursionError:
         given.refuse("is nested too deep: write it flatter")
@@ -127,9 +102,37 @@ def _marks(given: Given, values: Sequence[exp.Expr]) -> Iterator[exp.Literal]:
         yield from (one for one in value.find_all(exp.Literal) if one.is_string and one.this in given.lists)
 
 
+@cache
+def _refused_kinds() -> tuple[tuple[type[exp.Expr], str, str], ...]:
+    """What no expression over a row may hold: the kind of node, what it is called, and what to do."""
+    return (
+        (exp.Query, "a query", _ROW),
+        (exp.Exists, "a query", _ROW),
+        (exp.Table, "a query", _ROW),
+        (exp.Describe, "a query", _ROW),
+        (exp.Summarize, "a query", _ROW),
+        (exp.Show, "a query", _ROW),
+        (exp.Command, "a query", _ROW),
+        (exp.Pivot, "a query", _ROW),
+        (exp.Window, "a window function", _ROW),
+        (exp.AggFunc, "an aggregate", _ROW),
+        (exp.Filter, "an aggregate", _ROW),
+        (exp.WithinGroup, "an aggregate", _ROW),
+        (exp.Placeholder, "a parameter", "write the value itself"),
+        (exp.Parameter, "a parameter", "write the value itself"),
+        (exp.SessionParameter, "a parameter", "write the value itself"),
+        (exp.Star, "a star", "name the columns"),
+        (exp.Columns, "COLUMNS", "name the columns"),
+        (exp.PositionalColumn, "the position of a column", "name it"),
+        (exp.UDTF, "a table function", "it returns rows: use one that returns a list"),
+        (exp.Explode, "a table function", "it returns rows: use one that returns a list"),
+        (exp.Alias, "an alias, or two things without an operator between them", "leave one out"),
+    )
+
+
 def _check(root: exp.Expr, given: Given) -> None:
     for node in root.walk():
-        for kind, what, advice in _KINDS:
+        for kind, what, advice in _refused_kinds():
             if isinstance(node, kind):
                 given.refuse(f"holds {what}: {advice}")
         if isinstance(node, exp.Anonymous) and node.name.lower() == "glob":
@@ -226,7 +229,9 @@ def _joined(given: Given, spelled: Mapping[int, tuple[int, str]], lists: Mapping
             _check_call(given, token, following)
         end, piece = column or (token.end - len(_OPEN), _piece(token, given, lists))
         done = end + 1
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        depth += (token.token_type == sqlglot.TokenType.L_PAREN) - (
+            token.token_type == sqlglot.TokenType.R_PAREN
+        )
         if depth < 0:
             given.refuse("closes a parenthesis that it did not open")
         pieces += [" " if gap and pieces else "", piece]
@@ -235,26 +240,26 @@ def _joined(given: Given, spelled: Mapping[int, tuple[int, str]], lists: Mapping
     return f"({''.join(pieces)})"
 
 
-def _check_call(given: Given, token: Token, following: Token) -> None:
+def _check_call(given: Given, token: sqlglot.Token, following: sqlglot.Token) -> None:
     """Refuse functions by their names: sqlglot knows only some of DuckDB's."""
     name = token.text.lower()
-    if token.token_type == TokenType.STRING or name not in REFUSED:
+    if token.token_type == sqlglot.TokenType.STRING or name not in REFUSED:
         return
-    if following.token_type == TokenType.L_PAREN or (
-        name in BARE and token.token_type != TokenType.IDENTIFIER
+    if following.token_type == sqlglot.TokenType.L_PAREN or (
+        name in BARE and token.token_type != sqlglot.TokenType.IDENTIFIER
     ):
         given.refuse(f"calls {name}, {REFUSED[name]}")
 
 
-def _piece(token: Token, given: Given, lists: Mapping[str, str]) -> str:
+def _piece(token: sqlglot.Token, given: Given, lists: Mapping[str, str]) -> str:
     match token.token_type:
-        case TokenType.STRING | TokenType.HEREDOC_STRING:
+        case sqlglot.TokenType.STRING | sqlglot.TokenType.HEREDOC_STRING:
             if token.text in given.lists:
                 return lists.get(token.text) or given.lists[token.text].text
             return "'" + token.text.replace("'", "''") + "'"
-        case TokenType.IDENTIFIER:
+        case sqlglot.TokenType.IDENTIFIER:
             return quoted(token.text)
-        case TokenType.BYTE_STRING if _ESCAPED.fullmatch(_slice(token, given)):
+        case sqlglot.TokenType.BYTE_STRING if _ESCAPED.fullmatch(_slice(token, given)):
             return "'" + token.text.replace("'", "''") + "'"
         case _:
             piece = _slice(token, given)
@@ -265,7 +270,7 @@ def _piece(token: Token, given: Given, lists: Mapping[str, str]) -> str:
             return piece
 
 
-def _slice(token: Token, given: Given) -> str:
+def _slice(token: sqlglot.Token, given: Given) -> str:
     return given.body[token.start - len(_OPEN) : token.end - len(_OPEN) + 1]
 
 

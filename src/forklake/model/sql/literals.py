@@ -17,9 +17,8 @@ from decimal import localcontext
 from typing import Literal as Choice
 from uuid import UUID
 
-from sqlglot import exp
-
 from forklake.errors import ForklakeError
+from forklake.lazy.sqlglot import exp
 from forklake.model.sql.long_lists import LongList
 from forklake.model.types.data_types import MAX_PRECISION, DataType, Decimal, Scalar, parse, to_sql
 from forklake.model.types.sort_keys import FLOATS, INTEGERS, Value

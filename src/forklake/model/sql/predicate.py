@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-from sqlglot import exp
+from functools import cache
 
 from forklake.errors import ColumnNotFound, InvalidPredicate, NamingError
+from forklake.lazy.sqlglot import exp
 from forklake.model.entities import Column
 from forklake.model.names import quoted
 from forklake.model.sql import literals
@@ -91,9 +91,11 @@ class Predicate:
     """Whether it is certain that it is a condition; if not, DuckDB has to say what comes of it."""
 
 
-_COMPARISONS: dict[type[exp.Expr], Operator] = {
-    exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-}  # fmt: skip
+@cache
+def _comparisons() -> dict[type[exp.Expr], Operator]:
+    return {
+        exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+    }  # fmt: skip
 
 
 def parse_predicate(text: str, columns: tuple[Column, ...]) -> Predicate:
@@ -293,7 +295,7 @@ def _leaf(node: exp.Expr, columns: tuple[Column, ...]) -> Node | None:
     if isinstance(node, exp.Column | exp.Dot):
         flag = _Target.of(node, columns)
         return compare(flag.column, "=", True, name=flag.name) if flag and flag.is_truth else None
-    if type(node) in _COMPARISONS or isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
+    if type(node) in _comparisons() or isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
         return _comparison(node, columns)
     target = _Target.of(node.this, columns) if isinstance(node.this, exp.Expr) else None
     if target is None and isinstance(node, exp.Anonymous) and len(node.expressions) == 2:
@@ -324,7 +326,7 @@ def _about(target: _Target, node: exp.Expr) -> Node | None:
 
 def _comparison(node: exp.Expr, columns: tuple[Column, ...]) -> Node | None:
     left, right = node.this, node.args["expression"]
-    op = _COMPARISONS.get(type(node), "=")
+    op = _comparisons().get(type(node), "=")
     target = _Target.of(left, columns)
     if target is None:
         target, right, op = _Target.of(right, columns), left, SWAPPED[op]

@@ -11,15 +11,13 @@ from collections.abc import Callable
 from decimal import Decimal as Number
 from typing import Any
 
-import pyarrow as pa
-
 from forklake.errors import ColumnNotFound, CorruptMetadata, InvalidArgument
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.table.columns import Columns, find, split_path
 from forklake.model.table.layout import PartitionField
 from forklake.model.types.arrow import to_arrow
 from forklake.model.types.data_types import DataType, Decimal, Scalar, to_sql
-from forklake.model.types.kernels import pc
 from forklake.model.types.text import PER_SECOND, is_storable, stored, text_of
 
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*\Z", re.DOTALL | re.ASCII)
@@ -31,10 +29,10 @@ _MOMENTS = frozenset({"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _NO_PARTITIONS = frozenset({"json", "geometry", "variant", "interval"})
 _PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
-    "year": pc.year,
-    "month": pc.month,
-    "day": pc.day,
-    "hour": pc.hour,
+    "year": lambda array: pc.year(array),
+    "month": lambda array: pc.month(array),
+    "day": lambda array: pc.day(array),
+    "hour": lambda array: pc.hour(array),
 }
 _TAKES: dict[str, frozenset[str]] = {
     "year": _MOMENTS | {"date"},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import pyarrow as pa
-from pyarrow import types as kind
+from functools import cache
+from typing import TypeAlias
 
 from forklake.errors import UnknownType
+from forklake.lazy.arrow import kind, pa
 from forklake.model.types.data_types import (
     MAX_DEPTH,
     SCALARS,
@@ -32,19 +32,6 @@ def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 _ARROW = {row.name: row.arrow for row in SCALARS}
 # Arrow shows these as something else, which is what comes back.
 _ONE_WAY = ("int128", "uint128", "geometry")
-_EXACT = {row.arrow: Scalar(row.name) for row in SCALARS if row.arrow and row.name not in _ONE_WAY}
-
-# Other layouts of the same values. Writers cast them safely: a nanosecond that does not fit fails there.
-_LAYOUTS = {
-    pa.large_string(): Scalar("varchar"),
-    pa.string_view(): Scalar("varchar"),
-    pa.large_binary(): Scalar("blob"),
-    pa.binary_view(): Scalar("blob"),
-    pa.float16(): Scalar("float32"),
-    pa.date64(): Scalar("date"),
-    pa.time32("s"): Scalar("time"),
-    pa.time32("ms"): Scalar("time"),
-}
 
 _EXTENSIONS = {
     "arrow.uuid": Scalar("uuid"),
@@ -53,23 +40,23 @@ _EXTENSIONS = {
     "geoarrow.wkb": Scalar("geometry"),
 }
 
-TypeSource = str | DataType | pa.DataType
+TypeSource: TypeAlias = "str | DataType | pa.DataType"
 """`"DECIMAL(10, 2)"`, `pa.int32()`, or a type of the model itself."""
 
 # What people mean who give a type of Python.
 _OF_PYTHON = {"int": "BIGINT", "float": "DOUBLE", "str": "VARCHAR", "bytes": "BLOB", "bool": "BOOLEAN"}
 
-_Rule = tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, int], DataType]]
+_Rule: TypeAlias = "tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, int], DataType]]"
 
 
 def to_arrow(type: DataType) -> pa.DataType:
     """The Arrow type that holds these values, or `UnknownType` where there is none."""
     match type:
         case Scalar(name):
-            arrow = _ARROW[name]
-            if arrow is None:
+            make = _ARROW[name]
+            if make is None:
                 raise UnknownType(f"Arrow has no type for {to_sql(type)}: cast the column first")
-            return arrow
+            return make()
         case Decimal(precision, scale):
             return pa.decimal128(precision, scale)
         case List(element):
@@ -121,15 +108,33 @@ def _read(type: pa.DataType, depth: int) -> DataType:
         raise UnknownType(f"an Arrow type is nested more than {MAX_DEPTH} deep")
     if isinstance(type, pa.BaseExtensionType):
         return _extension(type, depth + 1)
-    known = _EXACT.get(type) or _LAYOUTS.get(type)
+    known = _plain_types().get(type)
     if known is not None:
         return known
-    for matches, convert in _RULES:
+    for matches, convert in _rules():
         if matches(type):
             return convert(type, depth + 1)
     if kind.is_null(type):
         raise UnknownType("Arrow's null type says nothing about later values: cast the column first")
     raise UnknownType(f"forklake has no type for Arrow's {str(type)[:80]}: cast the column first")
+
+
+@cache
+def _plain_types() -> dict[pa.DataType, DataType]:
+    """The Arrow types without parameters."""
+    exact = {row.arrow(): Scalar(row.name) for row in SCALARS if row.arrow and row.name not in _ONE_WAY}
+    # Other layouts of the same values. Writers cast them safely: a nanosecond that does not fit fails there.
+    return {
+        pa.large_string(): Scalar("varchar"),
+        pa.string_view(): Scalar("varchar"),
+        pa.large_binary(): Scalar("blob"),
+        pa.binary_view(): Scalar("blob"),
+        pa.float16(): Scalar("float32"),
+        pa.date64(): Scalar("date"),
+        pa.time32("s"): Scalar("time"),
+        pa.time32("ms"): Scalar("time"),
+        **exact,
+    }
 
 
 def _extension(type: pa.DataType, depth: int) -> DataType:
@@ -149,19 +154,21 @@ def is_any_list(type: pa.DataType) -> bool:
     )
 
 
-# Arrow types with parameters: what they are, what they become.
-_RULES: tuple[_Rule, ...] = (
-    (kind.is_decimal, lambda type, _: Decimal(type.precision, type.scale)),
-    # The zone is how a value is shown, not what it is; a zone-less timestamp was found in the table.
-    (kind.is_timestamp, lambda type, _: Scalar("timestamptz")),
-    (kind.is_duration, lambda type, _: Scalar("interval")),
-    (kind.is_fixed_size_binary, lambda type, _: Scalar("blob")),
-    (kind.is_dictionary, lambda type, depth: _read(type.value_type, depth)),
-    (kind.is_run_end_encoded, lambda type, depth: _read(type.value_type, depth)),
-    (is_any_list, lambda type, depth: List(_read_field(type.value_field, depth))),
-    (kind.is_struct, lambda type, depth: Struct(tuple((f.name, _read_field(f, depth)) for f in type))),
-    (
-        kind.is_map,
-        lambda type, depth: Map(_read_field(type.key_field, depth), _read_field(type.item_field, depth)),
-    ),
-)
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    """Arrow types with parameters: what they are, what they become."""
+    return (
+        (kind.is_decimal, lambda type, _: Decimal(type.precision, type.scale)),
+        # The zone is how a value is shown, not what it is; a zone-less timestamp was found in the table.
+        (kind.is_timestamp, lambda type, _: Scalar("timestamptz")),
+        (kind.is_duration, lambda type, _: Scalar("interval")),
+        (kind.is_fixed_size_binary, lambda type, _: Scalar("blob")),
+        (kind.is_dictionary, lambda type, depth: _read(type.value_type, depth)),
+        (kind.is_run_end_encoded, lambda type, depth: _read(type.value_type, depth)),
+        (is_any_list, lambda type, depth: List(_read_field(type.value_field, depth))),
+        (kind.is_struct, lambda type, depth: Struct(tuple((f.name, _read_field(f, depth)) for f in type))),
+        (
+            kind.is_map,
+            lambda type, depth: Map(_read_field(type.key_field, depth), _read_field(type.item_field, depth)),
+        ),
+    )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import ClassVar, NamedTuple
 
-import pyarrow as pa
-from sqlglot import TokenType
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import SqlglotError
-
 from forklake.errors import DuplicateColumn, InvalidName, UnknownType
+from forklake.lazy.arrow import pa
+from forklake.lazy.sqlglot import sqlglot, sqlglot_errors
 from forklake.model.names import check_name, quoted
 
 MAX_PRECISION = 38
@@ -28,7 +26,8 @@ class Row(NamedTuple):
     """DuckLake's name."""
     sql: str
     """SQL spellings, separated by bars; the first is DuckDB's own."""
-    arrow: pa.DataType | None
+    arrow: Callable[[], pa.DataType] | None
+    """Makes the type: Arrow is not loaded before one is needed."""
     spark: str | None
 
 
@@ -36,42 +35,42 @@ class Row(NamedTuple):
 # Arrow and Spark hold 38 of the 39 digits that 128 bits can have. Spark cuts nanoseconds. A geometry is WKB.
 # fmt: off
 SCALARS: tuple[Row, ...] = (
-    #   DuckLake        SQL                              Arrow                          Spark
-    Row("boolean",      "BOOLEAN|BOOL|LOGICAL",          pa.bool_(),                    "BOOLEAN"),
-    Row("int8",         "TINYINT|INT1|BYTE",             pa.int8(),                     "TINYINT"),
-    Row("int16",        "SMALLINT|INT2|INT16|SHORT",     pa.int16(),                    "SMALLINT"),
-    Row("int32",        "INTEGER|INT|INT4|INT32|SIGNED", pa.int32(),                    "INT"),
-    Row("int64",        "BIGINT|INT8|INT64|LONG",        pa.int64(),                    "BIGINT"),
-    Row("int128",       "HUGEINT|INT128",                pa.decimal128(38, 0),          "DECIMAL(38,0)"),
-    Row("uint8",        "UTINYINT|UINT8",                pa.uint8(),                    "SMALLINT"),
-    Row("uint16",       "USMALLINT|UINT16",              pa.uint16(),                   "INT"),
-    Row("uint32",       "UINTEGER|UINT|UINT32",          pa.uint32(),                   "BIGINT"),
-    Row("uint64",       "UBIGINT|UINT64",                pa.uint64(),                   "DECIMAL(20,0)"),
-    Row("uint128",      "UHUGEINT|UINT128",              pa.decimal128(38, 0),          "DECIMAL(38,0)"),
-    Row("float32",      "FLOAT|REAL|FLOAT4|FLOAT32",     pa.float32(),                  "FLOAT"),
+    #   DuckLake        SQL                              Arrow                              Spark
+    Row("boolean",      "BOOLEAN|BOOL|LOGICAL",          lambda: pa.bool_(),                "BOOLEAN"),
+    Row("int8",         "TINYINT|INT1|BYTE",             lambda: pa.int8(),                 "TINYINT"),
+    Row("int16",        "SMALLINT|INT2|INT16|SHORT",     lambda: pa.int16(),                "SMALLINT"),
+    Row("int32",        "INTEGER|INT|INT4|INT32|SIGNED", lambda: pa.int32(),                "INT"),
+    Row("int64",        "BIGINT|INT8|INT64|LONG",        lambda: pa.int64(),                "BIGINT"),
+    Row("int128",       "HUGEINT|INT128",                lambda: pa.decimal128(38, 0),      "DECIMAL(38,0)"),
+    Row("uint8",        "UTINYINT|UINT8",                lambda: pa.uint8(),                "SMALLINT"),
+    Row("uint16",       "USMALLINT|UINT16",              lambda: pa.uint16(),               "INT"),
+    Row("uint32",       "UINTEGER|UINT|UINT32",          lambda: pa.uint32(),               "BIGINT"),
+    Row("uint64",       "UBIGINT|UINT64",                lambda: pa.uint64(),               "DECIMAL(20,0)"),
+    Row("uint128",      "UHUGEINT|UINT128",              lambda: pa.decimal128(38, 0),      "DECIMAL(38,0)"),
+    Row("float32",      "FLOAT|REAL|FLOAT4|FLOAT32",     lambda: pa.float32(),              "FLOAT"),
     Row("float64",      "DOUBLE|DOUBLE PRECISION|"
-                        "FLOAT8|FLOAT64",                pa.float64(),                  "DOUBLE"),
-    Row("date",         "DATE",                          pa.date32(),                   "DATE"),
-    Row("time",         "TIME|TIME WITHOUT TIME ZONE",   pa.time64("us"),               "TIME"),
-    Row("time_ns",      "TIME_NS",                       pa.time64("ns"),               None),
-    Row("timetz",       "TIME WITH TIME ZONE|TIMETZ",    None,                          None),
+                        "FLOAT8|FLOAT64",                lambda: pa.float64(),              "DOUBLE"),
+    Row("date",         "DATE",                          lambda: pa.date32(),               "DATE"),
+    Row("time",         "TIME|TIME WITHOUT TIME ZONE",   lambda: pa.time64("us"),           "TIME"),
+    Row("time_ns",      "TIME_NS",                       lambda: pa.time64("ns"),           None),
+    Row("timetz",       "TIME WITH TIME ZONE|TIMETZ",    None,                              None),
     Row("timestamp",    "TIMESTAMP|DATETIME|"
                         "TIMESTAMP WITHOUT TIME ZONE|"
-                        "TIMESTAMP_US|TIMESTAMP_NTZ",    pa.timestamp("us"),            "TIMESTAMP_NTZ"),
-    Row("timestamp_s",  "TIMESTAMP_S",                   pa.timestamp("s"),             "TIMESTAMP_NTZ"),
-    Row("timestamp_ms", "TIMESTAMP_MS",                  pa.timestamp("ms"),            "TIMESTAMP_NTZ"),
-    Row("timestamp_ns", "TIMESTAMP_NS",                  pa.timestamp("ns"),            "TIMESTAMP_NTZ"),
+                        "TIMESTAMP_US|TIMESTAMP_NTZ",    lambda: pa.timestamp("us"),        "TIMESTAMP_NTZ"),
+    Row("timestamp_s",  "TIMESTAMP_S",                   lambda: pa.timestamp("s"),         "TIMESTAMP_NTZ"),
+    Row("timestamp_ms", "TIMESTAMP_MS",                  lambda: pa.timestamp("ms"),        "TIMESTAMP_NTZ"),
+    Row("timestamp_ns", "TIMESTAMP_NS",                  lambda: pa.timestamp("ns"),        "TIMESTAMP_NTZ"),
     Row("timestamptz",  "TIMESTAMP WITH TIME ZONE|"
-                        "TIMESTAMPTZ|TIMESTAMP_LTZ",     pa.timestamp("us", "UTC"),     "TIMESTAMP"),
-    Row("interval",     "INTERVAL",                      pa.month_day_nano_interval(),  None),
+                        "TIMESTAMPTZ|TIMESTAMP_LTZ",     lambda: pa.timestamp("us", "UTC"), "TIMESTAMP"),
+    Row("interval",     "INTERVAL",                      lambda: pa.month_day_nano_interval(), None),
     Row("varchar",      "VARCHAR|TEXT|STRING|CHAR|"
                         "BPCHAR|CHARACTER|"
-                        "CHARACTER VARYING",             pa.string(),                   "STRING"),
-    Row("blob",         "BLOB|BYTEA|BINARY|VARBINARY",   pa.binary(),                   "BINARY"),
-    Row("json",         "JSON",                          pa.json_(),                    "STRING"),
-    Row("uuid",         "UUID",                          pa.uuid(),                     "STRING"),
-    Row("geometry",     "GEOMETRY",                      pa.binary(),                   "BINARY"),
-    Row("variant",      "VARIANT",                       None,                          "VARIANT"),
+                        "CHARACTER VARYING",             lambda: pa.string(),               "STRING"),
+    Row("blob",         "BLOB|BYTEA|BINARY|VARBINARY",   lambda: pa.binary(),               "BINARY"),
+    Row("json",         "JSON",                          lambda: pa.json_(),                "STRING"),
+    Row("uuid",         "UUID",                          lambda: pa.uuid(),                 "STRING"),
+    Row("geometry",     "GEOMETRY",                      lambda: pa.binary(),               "BINARY"),
+    Row("variant",      "VARIANT",                       None,                              "VARIANT"),
 )
 # fmt: on
 
@@ -229,11 +228,16 @@ def parse(text: str) -> DataType:
     return type
 
 
-class _Tokenizer(DuckDB.Tokenizer):
+@cache
+def _tokenizer() -> type[sqlglot.Tokenizer]:
     """DuckDB's tokens and Spark's backticks; no word starts a command here."""
+    from sqlglot.dialects.duckdb import DuckDB
 
-    IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
-    COMMANDS: ClassVar[set[TokenType]] = set()
+    class Tokenizer(DuckDB.Tokenizer):
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+        COMMANDS: ClassVar[set[sqlglot.TokenType]] = set()
+
+    return Tokenizer
 
 
 class SqlReader:
@@ -248,8 +252,8 @@ class SqlReader:
         self.text = text
         self.at = 0
         try:
-            self.tokens = _Tokenizer(dialect="duckdb").tokenize(text)
-        except SqlglotError:
+            self.tokens = _tokenizer()(dialect="duckdb").tokenize(text)
+        except sqlglot_errors.SqlglotError:
             raise self.unknown("it cannot be read as SQL") from None
 
     def unknown(self, reason: str) -> UnknownType:
@@ -264,7 +268,7 @@ class SqlReader:
     def _quotes(self, at: int) -> str:
         """The sign that ends a quoted token."""
         end = self.text[self.tokens[at].end]
-        return end if end in "\"`'" or self.tokens[at].token_type == TokenType.HEREDOC_STRING else ""
+        return end if end in "\"`'" or self.tokens[at].token_type == sqlglot.TokenType.HEREDOC_STRING else ""
 
     def take(self, *words: str) -> str:
         """Step over one of these words, and say which."""
@@ -281,7 +285,7 @@ class SqlReader:
             raise InvalidName(f"a {what} of {_short(self.text)} has no name: the text ends")
         text = self.tokens[at].text
         plain = not self._quotes(at) and text.replace("$", "_").isidentifier()
-        if not plain and self.tokens[at].token_type != TokenType.IDENTIFIER:
+        if not plain and self.tokens[at].token_type != sqlglot.TokenType.IDENTIFIER:
             raise InvalidName(f"a {what} of {_short(self.text)} has no name: {_short(text)} is none")
         self.at += 1
         return check_name(text, what)

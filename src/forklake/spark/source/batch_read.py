@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.api.scoped import scope_of
 from forklake.data.storage.storage import Storage
+from forklake.lazy.arrow import pa
 from forklake.scan.scan_plan import ScanPlan
 from forklake.spark.plan_splits import parts_of
 from forklake.spark.source.open_table import opened

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from forklake.lazy.arrow import pa
 from forklake.spark.source.messages import Written, begin, manifests, write_task
 from forklake.spark.source.open_table import opened
 from forklake.spark.source.options import SourceOptions

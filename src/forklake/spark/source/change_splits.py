@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from forklake.data.storage.paths import S3Options
 from forklake.data.storage.storage import Storage
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query
 from forklake.engine.condition import naming
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.ids import SnapshotId
 from forklake.model.names import quoted

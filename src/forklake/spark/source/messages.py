@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from forklake.api.catalog import Catalog
 from forklake.data.defaults import check_optional
 from forklake.data.input.lossless import match_names
 from forklake.distributed import DistributedSnapshot, base_files, write_part
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.manifest import Manifest
 from forklake.model.table.columns import Columns
-from forklake.spark.commit import DAY
 from forklake.spark.jobs import task_number
 from forklake.spark.source.options import SourceOptions
+from forklake.spark.task_results import DAY
+
+if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
 
 _QUERY = "sql.streaming.queryId"
 _OVERWRITE = "overwrite"

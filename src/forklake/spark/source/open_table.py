@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from forklake.api.catalog import Catalog
 from forklake.api.lake import Lake, connect
 from forklake.errors import CatalogNotFound
 from forklake.model.ids import CatalogId
 from forklake.spark.source.options import SourceOptions
+
+if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -14,12 +15,18 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from forklake.errors import InvalidArgument
-from forklake.spark.source.batch_read import BatchReader
-from forklake.spark.source.batch_write import BatchWriter
+from forklake.lazy import LazyModule
 from forklake.spark.source.options import SourceOptions
 from forklake.spark.source.schema import Shape, shape_of
-from forklake.spark.source.stream_read import StreamReader
-from forklake.spark.source.stream_write import StreamWriter
+
+if TYPE_CHECKING:
+    from forklake.spark.source import batch_read, batch_write, stream_read, stream_write
+else:
+    # Spark makes a source in a process of its own, for one of these.
+    batch_read = LazyModule("forklake.spark.source.batch_read")
+    batch_write = LazyModule("forklake.spark.source.batch_write")
+    stream_read = LazyModule("forklake.spark.source.stream_read")
+    stream_write = LazyModule("forklake.spark.source.stream_write")
 
 
 class ForklakeDataSource(DataSource):
@@ -51,19 +58,19 @@ class ForklakeDataSource(DataSource):
         """What reads rows."""
         if self._given.changes != "fail" or self._given.starting_snapshot is not None:
             raise InvalidArgument("changes and startingSnapshot are options of a stream: use readStream")
-        return BatchReader(self._given, self._found(schema))
+        return batch_read.BatchReader(self._given, self._found(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """What writes a frame."""
-        return BatchWriter(self._given, schema, overwrite)
+        return batch_write.BatchWriter(self._given, schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """What reads a stream."""
-        return StreamReader(self._given, self._found(schema))
+        return stream_read.StreamReader(self._given, self._found(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """What writes a stream."""
-        return StreamWriter(self._given, schema, overwrite)
+        return stream_write.StreamWriter(self._given, schema, overwrite)
 
     def _found(self, schema: StructType) -> Shape:
         shape = self._shape or shape_of(self._given)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import (
@@ -18,12 +17,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from forklake.api.catalog import Catalog
 from forklake.api.change_feed import check_names
-from forklake.api.lake import Lake
 from forklake.api.scoped import scope_of
 from forklake.engine.condition import condition_of
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.ids import SnapshotId
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import to_sql
@@ -43,6 +41,10 @@ from forklake.spark.source.open_table import connected, known_in
 from forklake.spark.source.options import SourceOptions
 from forklake.spark.source.schema import Shape
 from forklake.spark.workers import Piece, read_piece
+
+if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
+    from forklake.api.lake import Lake
 
 _TABLE = "of"
 """Where an offset says which table it is a place in: of another one it would pass over rows."""

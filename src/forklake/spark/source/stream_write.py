@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from forklake.distributed import DistributedSnapshot
 from forklake.errors import ReservationConsumed
+from forklake.lazy.arrow import pa
 from forklake.spark.source.messages import Written, begin, check_fit, manifests, write_task
 from forklake.spark.source.open_table import opened
 from forklake.spark.source.options import SourceOptions
