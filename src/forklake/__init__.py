@@ -70,6 +70,7 @@ from forklake.fork.diff import ObjectDiff
 from forklake.fork.merge import MergedTable, MergeResult
 from forklake.model.changes import Change, Conflict
 from forklake.model.entities import MacroImpl, MacroParameter
+from forklake.model.fork_tree import ForkNode, ForkTree
 from forklake.model.names import QualifiedName
 from forklake.model.options import Options
 from forklake.model.sql.ddl import ColumnSpec
@@ -101,6 +102,8 @@ __all__ = [
     "EngineError",
     "FileMissing",
     "FileRows",
+    "ForkNode",
+    "ForkTree",
     "ForklakeError",
     "InvalidArgument",
     "InvalidData",

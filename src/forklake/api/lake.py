@@ -43,7 +43,9 @@ from forklake.fork.merge import MergeOptions, MergeResult, Merging
 from forklake.fork.paths import own_data_path
 from forklake.fork.replay import Replay, ReplayResult
 from forklake.fork.row_changes import Prefer
+from forklake.fork.tree import MOST_FORKS, fork_tree
 from forklake.model.entities import CatalogInfo
+from forklake.model.fork_tree import ForkTree
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
@@ -265,6 +267,23 @@ class Lake(Handle):
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
         return catalogs(self._database, at)
+
+    def tree(
+        self,
+        root: str | Catalog | None = None,
+        *,
+        depth: int | None = None,
+        limit: int = MOST_FORKS,
+        dropped: bool = False,
+    ) -> ForkTree:
+        """The catalogs with their forks below them: `print(lake.tree())`, `lake.tree().svg()`.
+
+        It begins with `root`, or with every catalog that was not forked, and goes `depth` levels down. Of
+        each catalog, `limit` forks are shown, and how many there are more; two thousand catalogs in all. A
+        dropped catalog is shown if a fork of it lives, or with `dropped`.
+        """
+        start = None if root is None else self._name(root)
+        return fork_tree(self._database, start, depth=depth, limit=limit, dropped=dropped)
 
     def rename_catalog(
         self,

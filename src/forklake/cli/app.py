@@ -22,7 +22,9 @@ from forklake.cli import merge as merging
 from forklake.cli import restore as going_back
 from forklake.cli.demo import demo
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
-from forklake.cli.render import Output, literal
+from forklake.cli.render import Output
+from forklake.cli.tree import tree
+from forklake.display import literal
 from forklake.errors import ForklakeError
 
 REFUSED = 1
@@ -124,6 +126,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     commands.create,
     commands.catalogs,
     forking.fork,
+    tree,
     forking.diff,
     merging.merge,
     merging.replay,

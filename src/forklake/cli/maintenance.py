@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from forklake.cli.options import Settings
-from forklake.cli.render import is_terminal, literal, render
+from forklake.cli.render import is_terminal, render
 from forklake.compact.compaction import CompactProgress
 from forklake.compact.compaction import Progress as Report
+from forklake.display import literal
 from forklake.model.snapshots import CommitInfo
 
 

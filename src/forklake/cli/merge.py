@@ -12,7 +12,8 @@ import typer
 
 from forklake.api.lake import Lake
 from forklake.cli.options import Settings
-from forklake.cli.render import Output, literal, render, terminal, to_plain, write_record, write_table
+from forklake.cli.render import Output, render, terminal, to_plain, write_record, write_table
+from forklake.display import literal
 from forklake.errors import MergeConflict
 from forklake.fork.merge import MergeResult
 from forklake.fork.replay import ReplayResult
