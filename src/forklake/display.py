@@ -17,8 +17,11 @@ from typing import Any, TypeVar
 
 MOST_ROWS = 20
 """How many rows of a list are shown."""
+MOST_LISTED = 3
+"""How many of the texts or numbers that stand in one cell."""
 MOST_CHARACTERS = 200
 """How much of one value is shown."""
+_LONGEST_MESSAGE = 2000
 
 T = TypeVar("T")
 
@@ -60,6 +63,9 @@ def cell(value: object) -> str:
             text = str(value)
         case datetime():
             text = value.isoformat(sep=" ", timespec="seconds")
+        case set() | frozenset():
+            some = ", ".join(_short.repr(one) for one in islice(value, MOST_LISTED))
+            text = some + _and_more(len(value) - MOST_LISTED)
         case _:
             # Bounded inside too: a list of a million values is not written out to be cut.
             text = _short.repr(value)
@@ -70,6 +76,11 @@ def cell(value: object) -> str:
 def html_text(value: object) -> str:
     """A value as HTML that shows it and does nothing else."""
     return escape(cell(value), quote=True)
+
+
+def html_message(text: str) -> str:
+    """A sentence, which may be longer than a value."""
+    return f"<div>{escape(literal(text[:_LONGEST_MESSAGE]), quote=True)}</div>"
 
 
 def html_title(kind: str, name: object = "") -> str:
@@ -122,9 +133,16 @@ def html_value(value: Any) -> str:
     return html_title(type(value).__name__) + html_record(plain) + "".join(tables)
 
 
-def _names(value: Any) -> list[str]:
-    """The fields that a value has for everybody: not those that are its own, or that are called."""
+def _names(value: Any) -> Sequence[str]:
+    """What is shown of a value: what its class says, or the fields that are not its own, and not called."""
+    said: Sequence[str] | None = getattr(type(value), "_SHOWN", None)
+    if said is not None:
+        return said
     return [field.name for field in fields(value) if field.compare and not field.name.startswith("_")]
+
+
+def _and_more(number: int) -> str:
+    return f", … {number:,} more" if number > 0 else ""
 
 
 def _is_set(value: object) -> bool:
@@ -137,12 +155,15 @@ def _is_list(value: object) -> bool:
 
 def _brief(value: Any) -> object:
     """What a field shows: values that are inside say what they are in their own words."""
-    if isinstance(value, tuple) and value and all(isinstance(one, str) for one in value[:MOST_ROWS]):
-        more = f", … {len(value) - MOST_ROWS} more" if len(value) > MOST_ROWS else ""
-        return ", ".join(value[:MOST_ROWS]) + more
+    if isinstance(value, tuple) and value and all(isinstance(one, str) for one in value[:MOST_LISTED]):
+        return ", ".join(value[:MOST_LISTED]) + _and_more(len(value) - MOST_LISTED)
     if isinstance(value, tuple | frozenset) and not value:
         return None
+    if isinstance(value, tuple | list) and len(value) > MOST_ROWS:
+        return f"{len(value):,} values"
     if is_dataclass(value) and not isinstance(value, type):
+        if type(value).__str__ is not object.__str__:
+            return str(value)
         inner = {name: getattr(value, name) for name in _names(value)}
         return ", ".join(f"{name}: {cell(one)}" for name, one in inner.items() if _is_set(one))
     return value

@@ -324,6 +324,7 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "snapshots": data(*lake, "snapshots")[0],
         "compact": data(*lake, "compact", "worn")[0],
         "fork": data(*lake, "fork", "shop", "agent"),
+        "tree": data(*lake, "tree"),
         "diff": data("--lake", url, "--catalog", "agent", "diff"),
         "merge": data(*lake, "merge", "agent", "--into", "shop"),
         "replay": data(*lake, "replay", "agent", "--onto", "shop"),

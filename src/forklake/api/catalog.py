@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from forklake.api.diff import CatalogDiff, catalog_diff
 from forklake.api.distributed import DistributedVerbs
+from forklake.api.notebook import catalog_html, shown
 from forklake.api.scoped import Name, scope_of
 from forklake.api.table import Table
 from forklake.api.transaction import Transaction
@@ -19,6 +20,7 @@ from forklake.context.catalog_scope import CatalogScope
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import seen_at
 from forklake.context.transaction_scope import TransactionScope
+from forklake.display import Listing
 from forklake.errors import InvalidArgument
 from forklake.fork.catalog_state import Side
 from forklake.fork.copy import materialize
@@ -72,6 +74,10 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """The name, and the snapshot that it stands at or is shown at."""
         return f"<Catalog {self.name!r}{seen_at(self._scope)}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: where it stands, and its first tables."""
+        return shown(self, lambda: catalog_html(self._database, self.name, self._scope.head()))
+
     @property
     def id(self) -> CatalogId:
         """The number of the catalog, unique in the lake."""
@@ -111,7 +117,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     def snapshots(self) -> list[Snapshot]:
         """The history of the catalog, with what it inherited, oldest first."""
-        return snapshots(self._database, self.id)
+        return Listing(snapshots(self._database, self.id))
 
     def materialize(self, **info: Unpack[CommitInfo]) -> None:
         """Copy what the catalog inherits, so that it no longer depends on its ancestors.

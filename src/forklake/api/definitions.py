@@ -13,6 +13,7 @@ from forklake.commit.draft import Draft, Tagged
 from forklake.commit.write_target import check_tag, without_options
 from forklake.data.input.batches import Rows
 from forklake.data.input.inferred_columns import derived
+from forklake.display import Listing
 from forklake.engine.check_sql import check_query
 from forklake.errors import InvalidArgument, InvalidName
 from forklake.model.entities import Schema, TableInfo, ViewInfo
@@ -84,9 +85,9 @@ class DefinitionVerbs(MacroVerbs):
         """Every table, or those of one schema."""
         draft = self._scope.read()
         if schema is None:
-            return draft.tables()
+            return Listing(draft.tables())
         name = draft.schema_named(schema).name
-        return [table for table in draft.tables() if table.schema == name]
+        return Listing(table for table in draft.tables() if table.schema == name)
 
     def table(self, name: Name) -> Table:
         """The handle on a table."""

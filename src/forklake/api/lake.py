@@ -15,6 +15,7 @@ from forklake.api.catalog import Catalog, name_of
 from forklake.api.file_rows import FileRows, Paths, read_files
 from forklake.api.handle import Handle
 from forklake.api.moving import check_moved, guarded, move
+from forklake.api.notebook import lake_html, shown
 from forklake.api.scoped import scope_of
 from forklake.commit.catalogs import (
     check_ttl,
@@ -30,6 +31,7 @@ from forklake.commit.restore import restore_objects
 from forklake.context.catalog_scope import CatalogScope
 from forklake.context.lake_context import LakeContext
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
+from forklake.display import Listing
 from forklake.engine.remote_files import check_extensions
 from forklake.errors import (
     ForklakeError,
@@ -93,6 +95,10 @@ class Lake(Handle):
         except ForklakeError:
             latest = ""
         return f"<Lake {self.url}{latest}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: where it is, and the first catalogs."""
+        return shown(self, lambda: lake_html(self._database, self.data_path))
 
     def __contains__(self, catalog: object) -> bool:
         """Whether there is a catalog, by its name or by a handle on it."""
@@ -266,7 +272,7 @@ class Lake(Handle):
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
-        return catalogs(self._database, at)
+        return Listing(catalogs(self._database, at))
 
     def tree(
         self,
@@ -337,7 +343,7 @@ class Lake(Handle):
     def snapshots(self, catalog: str | Catalog | None = None) -> list[Snapshot]:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
         if catalog is None:
-            return snapshots(self._database, None)
+            return Listing(snapshots(self._database, None))
         return self.catalog(self._name(catalog)).snapshots()
 
     def options(self) -> Options:

@@ -7,6 +7,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
+from forklake.api.notebook import shown, table_html
 from forklake.api.rows import RowVerbs
 from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.commit.draft import Draft
@@ -14,6 +15,7 @@ from forklake.commit.restore import restore_table
 from forklake.commit.write_target import OPTION, check_tag, options_of, without_options
 from forklake.compact.compaction import CompactResult, Progress, compact_one, filling, merging
 from forklake.context.scope import Scope
+from forklake.display import Listing
 from forklake.engine.select import count_rows
 from forklake.engine.sql_text import shown_as
 from forklake.errors import ForklakeError, InvalidSchemaChange
@@ -118,6 +120,17 @@ class Table(RowVerbs):
             # It was dropped, or its transaction or lake is closed.
             name, at = f"with id {self._id}", ""
         return f"<Table {name} of catalog {self._scope.name!r}{at}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: its columns, and what the metadata know of its rows."""
+
+        def draw() -> str:
+            draft = self._scope.read()
+            table = draft.table(self._id)
+            layout = partitioning_of(draft, table), sort_order_of(draft, table)
+            return table_html(draft, table, self._scope.name, *layout)
+
+        return shown(self, draw)
 
     # ---- Changes of structure ---
 
@@ -291,7 +304,7 @@ class Table(RowVerbs):
     def files(self) -> list[TableFile]:
         """Every file of the table, and rows that live in the metadata database."""
         draft = self._scope.read()
-        return files_of(draft, draft.table(self._id))
+        return Listing(files_of(draft, draft.table(self._id)))
 
     def stats(self) -> TableStats:
         """Rows, files, bytes, and the bounds of columns."""
@@ -301,7 +314,7 @@ class Table(RowVerbs):
     def history(self) -> list[Snapshot]:
         """The commits that touched the table or its rows, oldest first."""
         draft = self._scope.read()
-        return history_of(draft, draft.table(self._id))
+        return Listing(history_of(draft, draft.table(self._id)))
 
     # ---- Comments and tags ---
 

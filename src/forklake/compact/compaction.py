@@ -12,6 +12,7 @@ from forklake.compact.run import Rewritten, run
 from forklake.compact.stage import stage
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
+from forklake.display import Shown
 from forklake.errors import InvalidArgument, TableNotFound
 from forklake.model.ids import TableId
 
@@ -42,7 +43,7 @@ class CompactedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactResult:
+class CompactResult(Shown):
     """What a compaction did, table by table; tables that it left alone are not listed."""
 
     tables: tuple[CompactedTable, ...] = ()

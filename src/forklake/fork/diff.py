@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from forklake.commit.draft import Draft
 from forklake.data.parquet.delete_files import united
+from forklake.display import Shown
 from forklake.fork.catalog_state import Side
 from forklake.fork.definition_changes import Net, NetLayout, same
 from forklake.fork.row_changes import RowChanges
@@ -27,7 +28,7 @@ HowChanged = Literal["created", "dropped", "altered", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectDiff:
+class ObjectDiff(Shown):
     """A schema, view or macro that came, went or changed."""
 
     kind: Literal["schema", "view", "macro"]

@@ -14,6 +14,7 @@ from functools import cached_property
 from forklake.commit.conflicts import DML, DROPS, MERGE_RULES, RETIRES, TAKEN, YIELDING, conflicts
 from forklake.context.committer import Committer
 from forklake.context.lake_context import LakeContext
+from forklake.display import Shown
 from forklake.engine.local import Engine
 from forklake.errors import (
     CommitConflict,
@@ -59,7 +60,7 @@ class MergeOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class MergedTable:
+class MergedTable(Shown):
     """What a merge does to one table."""
 
     name: str
@@ -71,7 +72,7 @@ class MergedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeResult(Shown):
     """What a merge did, or with `dry_run` would do."""
 
     source: str

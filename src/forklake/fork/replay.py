@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from forklake.display import Shown
 from forklake.errors import MergeConflict
 from forklake.fork.definition_changes import kind_of
 from forklake.fork.merge import SAME_ROWS, MergeOptions, Merging, Prepared
@@ -21,7 +22,7 @@ from forklake.model.snapshots import Author
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayResult:
+class ReplayResult(Shown):
     """What became of the commits of a fork."""
 
     fork: str

@@ -195,6 +195,39 @@ SELECT h.catalog_id,
   LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = h.catalog_id AND f.depth = o.depth - 1
  WHERE h.catalog_id IN ids($catalogs);
 
+-- name: count_catalogs
+-- How many catalogs live.
+SELECT count(*) FROM ducklake_catalog_head WHERE end_snapshot IS NULL;
+
+-- name: first_catalogs
+-- Some live catalogs by name, with the one that each was forked from.
+SELECT c.catalog_name,
+       (SELECT p.catalog_name FROM ducklake_catalog p
+         WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1) AS parent,
+       COALESCE(f.copied_snapshot, f.max_snapshot), h.created_at, h.expires_at
+  FROM (SELECT catalog_name, catalog_id FROM ducklake_catalog
+         WHERE end_snapshot IS NULL ORDER BY catalog_name LIMIT $most) c
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
+  LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = c.catalog_id AND f.depth = o.depth - 1
+ ORDER BY c.catalog_name;
+
+-- name: count_tables
+-- How many tables a catalog has.
+SELECT count(*)
+  FROM visible_table
+ WHERE catalog_id = $catalog AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: first_tables
+-- Some tables of a catalog, by schema and name.
+SELECT s.schema_name, t.table_name
+  FROM visible_table t
+  JOIN visible_schema s ON s.catalog_id = t.catalog_id AND s.schema_id = t.schema_id
+   AND s.begin_snapshot <= $at AND (s.end_snapshot IS NULL OR $at < s.end_snapshot)
+ WHERE t.catalog_id = $catalog AND t.begin_snapshot <= $at AND (t.end_snapshot IS NULL OR $at < t.end_snapshot)
+ ORDER BY s.schema_name, t.table_name
+ LIMIT $most;
+
 -- name: live_ancestors
 -- The catalogs whose rows a catalog reads beside its own.
 SELECT source_catalog_id, max_snapshot
