@@ -11,7 +11,7 @@ from forklake.api.table import Table
 from forklake.api.table_statistics import TableFile, TableStats
 from forklake.api.transaction import Transaction
 from forklake.api.upsert import RowsMerged
-from forklake.compact.compaction import CompactedTable, CompactProgress, CompactResult
+from forklake.compact.compaction import CompactedTable, CompactResult
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
 from forklake.engine.locate_row import RowPlace
@@ -73,6 +73,7 @@ from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.fork_tree import ForkNode, ForkTree
 from forklake.model.names import QualifiedName
 from forklake.model.options import Options
+from forklake.model.progress import Progress
 from forklake.model.sql.ddl import ColumnSpec
 from forklake.scan.scan_plan import ScanPlan
 
@@ -91,7 +92,6 @@ __all__ = [
     "ColumnSpec",
     "CommitConflict",
     "CommittedBefore",
-    "CompactProgress",
     "CompactResult",
     "CompactedTable",
     "Conflict",
@@ -128,6 +128,7 @@ __all__ = [
     "NotPicklable",
     "ObjectDiff",
     "Options",
+    "Progress",
     "QualifiedName",
     "ReadOnlyStore",
     "ReservationConsumed",

@@ -32,6 +32,7 @@ from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, Head, Snapshot
 from forklake.store.backend import Database
 from forklake.store.read_catalogs import Moment, catalog_named, dropped, snapshots
@@ -48,6 +49,7 @@ class ForkKeywords(CommitInfo, total=False):
     mode: Mode
     if_not_exists: bool
     ttl: timedelta | None
+    progress: OnProgress | None
 
 
 class MergeKeywords(CommitInfo, total=False):
@@ -56,6 +58,7 @@ class MergeKeywords(CommitInfo, total=False):
     prefer: Prefer | None
     tables: Iterable[str] | None
     dry_run: bool
+    progress: OnProgress | None
 
 
 class Catalog(DistributedVerbs, CatalogVerbs):
@@ -119,13 +122,13 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """The history of the catalog, with what it inherited, oldest first."""
         return Listing(snapshots(self._database, self.id))
 
-    def materialize(self, **info: Unpack[CommitInfo]) -> None:
+    def materialize(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
         """Copy what the catalog inherits, so that it no longer depends on its ancestors.
 
         That is a snapshot of its own, after which all that the catalog and its forks hold is as it was.
         """
         author = self._scope.author(info)
-        materialize(self._database, self._scope.draft().head, self.name, author)
+        materialize(self._database, self._scope.draft().head, self.name, author, progress)
 
     def diff(self, other: str | Catalog | None = None) -> CatalogDiff:
         """What this catalog did since it was forked, or what it did that another one does not know of.

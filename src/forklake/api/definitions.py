@@ -19,6 +19,7 @@ from forklake.errors import InvalidArgument, InvalidName
 from forklake.model.entities import Schema, TableInfo, ViewInfo
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.ddl import ColumnSource, columns_of
 from forklake.model.table.columns import build
@@ -103,6 +104,7 @@ class DefinitionVerbs(MacroVerbs):
         if_not_exists: bool = False,
         comment: str | None = None,
         append: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> Table:
         """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`.
@@ -114,7 +116,7 @@ class DefinitionVerbs(MacroVerbs):
         source, data = derived(columns, rows=append)
         specs = columns_of(source)
         built = build(specs)
-        first = FirstRows(self._scope.context, data) if append else None
+        first = FirstRows(self._scope.context, data, progress) if append else None
         fields = partition_fields(check_listed(partition_by, "partition fields"), built)
         keys = sort_keys(check_listed(sorted_by, "sort keys"), built)
         if comment is not None:

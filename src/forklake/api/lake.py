@@ -51,6 +51,7 @@ from forklake.model.fork_tree import ForkTree
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
 from forklake.store.address import parse_url
 from forklake.store.backend import Database
@@ -134,6 +135,7 @@ class Lake(Handle):
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Make a catalog that begins as another one is now, or was at one of its snapshots or at a time.
@@ -146,7 +148,7 @@ class Lake(Handle):
         """
         path = None if data_path is None else own_data_path(data_path)
         options = ForkOptions(at, path, mode, if_not_exists, ttl)
-        made = self._fork(parent, [name], options, author_of(**info))
+        made = self._fork(parent, [name], options, author_of(**info), progress)
         return self._handle(made[name], name) if name in made else self.catalog(name)
 
     def fork_many(
@@ -158,6 +160,7 @@ class Lake(Handle):
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> list[Catalog]:
         """Make many forks of a catalog in one commit.
@@ -167,14 +170,19 @@ class Lake(Handle):
         """
         wanted = _listed(names, "forks")
         options = ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
-        made = self._fork(parent, wanted, options, author_of(**info))
+        made = self._fork(parent, wanted, options, author_of(**info), progress)
         return [self._handle(made[name], name) if name in made else self.catalog(name) for name in wanted]
 
     def _fork(
-        self, parent: str | Catalog, names: Sequence[str], options: ForkOptions, author: Author
+        self,
+        parent: str | Catalog,
+        names: Sequence[str],
+        options: ForkOptions,
+        author: Author,
+        progress: OnProgress | None,
     ) -> dict[str, CatalogId]:
         found = self._name(parent)
-        return fork_catalogs(self._database, found, names, options, author, self.data_path)
+        return fork_catalogs(self._database, found, names, options, author, self.data_path, progress)
 
     def merge(
         self,
@@ -184,6 +192,7 @@ class Lake(Handle):
         prefer: Prefer | None = None,
         tables: Iterable[str] | None = None,
         dry_run: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> MergeResult:
         """Bring what one catalog did since it was last like another into that one, as one commit.
@@ -198,7 +207,7 @@ class Lake(Handle):
         said = author_of(**info)
         taken, target = self._name(source), self._name(into)
         merging = Merging(self._context)
-        return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run))
+        return merging.merge(taken, target, said, MergeOptions(prefer, chosen, dry_run, progress))
 
     def replay(
         self,
@@ -206,6 +215,7 @@ class Lake(Handle):
         onto: str | Catalog,
         *,
         dry_run: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> ReplayResult:
         """Put what a fork did on top of another catalog as that is now, such as its parent, where it can be.
@@ -218,7 +228,8 @@ class Lake(Handle):
         name, target = self._name(fork), self._name(onto)
         merging = Merging(self._context)
         hands = _Hands(self, self.catalog(name).with_commit_info(**info))
-        return Replay(merging, hands).run(name, target, author_of(**info), dry_run=dry_run)
+        said = author_of(**info)
+        return Replay(merging, hands).run(name, target, said, dry_run=dry_run, progress=progress)
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
         """Let a catalog expire after some time from now, or not at all.
@@ -236,16 +247,16 @@ class Lake(Handle):
         """The time on the database's clock: that by which commits are dated, and catalogs expire."""
         return self._database.now()
 
-    def drop_expired(self, **info: Unpack[CommitInfo]) -> list[str]:
+    def drop_expired(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
-        return drop_expired(self._database, author_of(**info))
+        return drop_expired(self._database, author_of(**info), progress)
 
     def _name(self, catalog: str | Catalog) -> str:
         return name_of(self._context, catalog)
 
-    def expire_reservations(self) -> list[Swept]:
+    def expire_reservations(self, *, progress: OnProgress | None = None) -> list[Swept]:
         """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
-        return sweep(self._database, self._context.storage, self._database.now())
+        return sweep(self._database, self._context.storage, self._database.now(), progress)
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return Catalog(CatalogScope(self._context, catalog_id, name), self)
@@ -331,6 +342,8 @@ class Lake(Handle):
     def drop_catalogs(
         self,
         names: Iterable[str | Catalog],
+        *,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> None:
         """Drop many catalogs in one commit, or none of them if one is missing."""
@@ -338,7 +351,7 @@ class Lake(Handle):
         wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
             raise InvalidArgument("a catalog can be dropped once: one is listed twice")
-        drop_catalogs(self._database, wanted, author=said)
+        drop_catalogs(self._database, wanted, author=said, progress=progress)
 
     def snapshots(self, catalog: str | Catalog | None = None) -> list[Snapshot]:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""

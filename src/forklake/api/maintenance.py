@@ -12,7 +12,6 @@ from forklake.commit.write_target import writer_for
 from forklake.compact.compaction import (
     CompactResult,
     Planner,
-    Progress,
     commit_rewrites,
     compact_all,
     compact_one,
@@ -23,13 +22,20 @@ from forklake.compact.compaction import (
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import CommitInfo
 
 
 class MaintenanceVerbs(ScopedHandle):
     """Verbs that rewrite files and change no row."""
 
-    def flush_inlined(self, table: Name | None = None, **info: Unpack[CommitInfo]) -> int:
+    def flush_inlined(
+        self,
+        table: Name | None = None,
+        *,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> int:
         """Move rows that live in the metadata database into Parquet files, of one table or of all.
 
         Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how
@@ -42,6 +48,7 @@ class MaintenanceVerbs(ScopedHandle):
                 tables = [draft.table(number) for number in draft.inlined_tables()]
             else:
                 tables = [draft.table_named(QualifiedName.parse(table))]
+            steps = Steps(progress, "flush inlined rows", "tables", len(tables))
             # All are written before any is staged, so that a failure leaves a transaction as it was.
             written = [
                 write_inlined(
@@ -49,7 +56,7 @@ class MaintenanceVerbs(ScopedHandle):
                     found,
                     writer_for(draft, found, context.storage, context.options, draft.written),
                 )
-                for found in tables
+                for found in steps.over(tables)
             ]
             flushes = [flush for flush in written if flush is not None]
             for flush in flushes:
@@ -64,7 +71,7 @@ class MaintenanceVerbs(ScopedHandle):
         *,
         min_files: int = 2,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files, of one table or of all.
@@ -82,7 +89,7 @@ class MaintenanceVerbs(ScopedHandle):
         threshold: float = 0.95,
         *,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
@@ -117,7 +124,7 @@ class MaintenanceVerbs(ScopedHandle):
         info: CommitInfo,
         *,
         dry_run: bool,
-        progress: Progress | None,
+        progress: OnProgress | None,
     ) -> CompactResult:
         scope = self._scope.with_commit_info(**info)
         if table is None:

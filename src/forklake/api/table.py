@@ -13,7 +13,7 @@ from forklake.api.table_statistics import TableFile, TableStats, files_of, histo
 from forklake.commit.draft import Draft
 from forklake.commit.restore import restore_table
 from forklake.commit.write_target import OPTION, check_tag, options_of, without_options
-from forklake.compact.compaction import CompactResult, Progress, compact_one, filling, merging
+from forklake.compact.compaction import CompactResult, compact_one, filling, merging
 from forklake.context.scope import Scope
 from forklake.display import Listing
 from forklake.engine.select import count_rows
@@ -24,6 +24,7 @@ from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, quoted
 from forklake.model.options import NAMES, Options, parse_option
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, Snapshot
 from forklake.model.sql.ddl import ColumnSpec, DefaultSource, default_text
 from forklake.model.sql.predicate import parse_predicate
@@ -276,7 +277,7 @@ class Table(RowVerbs):
         *,
         min_files: int = 2,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files; no row changes. See `Catalog.compact`."""
@@ -290,7 +291,7 @@ class Table(RowVerbs):
         threshold: float = 0.95,
         *,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows."""

@@ -15,6 +15,7 @@ from forklake.model.changes import Change, Verb, notation, to_footprint
 from forklake.model.entities import Schema
 from forklake.model.ids import FOREVER, CatalogId, SchemaId, SnapshotId
 from forklake.model.names import check_name, folder_for
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import (
     Allocation,
@@ -124,8 +125,11 @@ def drop_catalog(database: Database, name: str, *, author: Author) -> None:
     drop_catalogs(database, [name], author=author)
 
 
-def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -> None:
+def drop_catalogs(
+    database: Database, names: Sequence[str], *, author: Author, progress: OnProgress | None = None
+) -> None:
     """End catalogs in one commit, all or none."""
+    steps = Steps(progress, "drop catalogs", "catalogs", len(names))
     listed = json.dumps(names)
 
     def lock(session: Session) -> list[Row]:
@@ -141,14 +145,18 @@ def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -
         return found
 
     _drop(database, lock, author)
+    steps.add(len(names))
 
 
-def drop_expired(database: Database, author: Author) -> list[str]:
+def drop_expired(database: Database, author: Author, progress: OnProgress | None = None) -> list[str]:
     """End every catalog whose time to live is over, in one commit."""
+    steps = Steps(progress, "drop expired catalogs", "catalogs")
     now = database.now()
     if not database.rows("expired_catalogs", now=now):
         return []
-    return _drop(database, lambda session: session.rows("lock_expired", now=now), author)
+    dropped = _drop(database, lambda session: session.rows("lock_expired", now=now), author)
+    steps.add(len(dropped))
+    return dropped
 
 
 def _drop(database: Database, lock: Callable[[Session], list[Row]], author: Author) -> list[str]:

@@ -18,6 +18,7 @@ from forklake.errors import StorageError
 from forklake.model.distributed import STAGING, commit_folder
 from forklake.model.ids import CatalogId, SnapshotId, TableId
 from forklake.model.names import is_absolute, own_folder
+from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 
 
@@ -31,16 +32,18 @@ class Swept:
     """How many files were removed."""
 
 
-def sweep(database: Database, storage: Storage, now: datetime) -> list[Swept]:
+def sweep(
+    database: Database, storage: Storage, now: datetime, progress: OnProgress | None = None
+) -> list[Swept]:
     """End what has expired, and remove the files of all reservations whose time is over."""
     if not database.rows("unswept_reservations", now=now):
         return []
     # First nobody can commit them any more, then their files go.
     expire(database, now)
     swept: list[Swept] = []
-    for catalog, reservation, uuid, parent, state, committed, data_path, ended in database.rows(
-        "unswept_reservations", now=now
-    ):
+    found = database.rows("unswept_reservations", now=now)
+    steps = Steps(progress, "expire reservations", "reservations", len(found))
+    for catalog, reservation, uuid, parent, state, committed, data_path, ended in steps.over(found):
         traces = Traces(
             database, storage, CatalogId(catalog), data_path, UUID(str(uuid)).hex, SnapshotId(parent)
         )

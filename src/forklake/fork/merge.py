@@ -32,6 +32,7 @@ from forklake.fork.version_vectors import Events, Relation, Span, UnseenEvents, 
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
 from forklake.store.files import totals_of
@@ -50,6 +51,7 @@ class MergeOptions:
     tables: tuple[str, ...] | None = None
     """The tables that are merged; None for everything."""
     dry_run: bool = False
+    progress: OnProgress | None = None
 
     def check(self) -> None:
         """Refuse what can be refused without looking."""
@@ -193,7 +195,7 @@ class Merging:
             done,
             met,
             net_changes(ours, theirs, done),
-            tuple(compared.changes()),
+            tuple(compared.changes(options.progress)),
             tuple(brought(known.ours, chosen)),
         )
 
