@@ -712,6 +712,21 @@ def test_a_terminal_shows_how_far_a_compaction_is(url: str) -> None:
     assert "3/3" in shown
 
 
+def test_a_terminal_shows_how_far_other_commands_are(url: str) -> None:
+    shown = seen_at_a_terminal("stderr", "--lake", url, "fork", "shop", "copied", "--copy")
+    assert "copy metadata of shop" in shown
+    assert "metadata tables" in shown
+    assert "drop catalogs" in seen_at_a_terminal("stderr", "--lake", url, "drop", "copied", "--yes")
+
+
+def test_programs_see_no_bar(url: str) -> None:
+    wear(url)
+    arguments = ("--lake", url, "--catalog", "shop", "compact")
+    assert seen_at_a_terminal("stderr", "--json", *arguments) == ""
+    wear(url)
+    assert run(*arguments).stderr == ""
+
+
 def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:
     name = "".join(chr(0x4E00 + number) for number in range(60))
     done("--lake", url, "create", name)

@@ -43,6 +43,8 @@ class Given:
                 return self._data.num_rows
             case list() | tuple() if self.lasts:
                 return len(self._data)
+            case Mapping() if self._data and self.lasts:
+                return len(next(iter(self._data.values())))
             case _:
                 return None
 
