@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from forklake.api.table_statistics import TableFile, TableStats
     from forklake.api.transaction import Transaction
     from forklake.api.upsert import RowsMerged
-    from forklake.compact.compaction import CompactedTable, CompactProgress, CompactResult
+    from forklake.compact.compaction import CompactedTable, CompactResult
     from forklake.compact.plan import Rewrite
     from forklake.compact.run import Rewritten
     from forklake.engine.locate_row import RowPlace
@@ -75,8 +75,10 @@ if TYPE_CHECKING:
     from forklake.fork.merge import MergedTable, MergeResult
     from forklake.model.changes import Change, Conflict
     from forklake.model.entities import MacroImpl, MacroParameter
+    from forklake.model.fork_tree import ForkNode, ForkTree
     from forklake.model.names import QualifiedName
     from forklake.model.options import Options
+    from forklake.model.progress import Progress
     from forklake.model.sql.ddl import ColumnSpec
     from forklake.scan.scan_plan import ScanPlan
 else:
@@ -93,7 +95,7 @@ else:
             "forklake.api.table_statistics": ("TableFile", "TableStats"),
             "forklake.api.transaction": ("Transaction",),
             "forklake.api.upsert": ("RowsMerged",),
-            "forklake.compact.compaction": ("CompactedTable", "CompactProgress", "CompactResult"),
+            "forklake.compact.compaction": ("CompactedTable", "CompactResult"),
             "forklake.compact.plan": ("Rewrite",),
             "forklake.compact.run": ("Rewritten",),
             "forklake.engine.locate_row": ("RowPlace",),
@@ -101,8 +103,10 @@ else:
             "forklake.fork.merge": ("MergedTable", "MergeResult"),
             "forklake.model.changes": ("Change", "Conflict"),
             "forklake.model.entities": ("MacroImpl", "MacroParameter"),
+            "forklake.model.fork_tree": ("ForkNode", "ForkTree"),
             "forklake.model.names": ("QualifiedName",),
             "forklake.model.options": ("Options",),
+            "forklake.model.progress": ("Progress",),
             "forklake.model.sql.ddl": ("ColumnSpec",),
             "forklake.scan.scan_plan": ("ScanPlan",),
         },
@@ -124,7 +128,6 @@ __all__ = [
     "ColumnSpec",
     "CommitConflict",
     "CommittedBefore",
-    "CompactProgress",
     "CompactResult",
     "CompactedTable",
     "Conflict",
@@ -135,6 +138,8 @@ __all__ = [
     "EngineError",
     "FileMissing",
     "FileRows",
+    "ForkNode",
+    "ForkTree",
     "ForklakeError",
     "InvalidArgument",
     "InvalidData",
@@ -159,6 +164,7 @@ __all__ = [
     "NotPicklable",
     "ObjectDiff",
     "Options",
+    "Progress",
     "QualifiedName",
     "ReadOnlyStore",
     "ReservationConsumed",

@@ -46,6 +46,8 @@ import copyreg
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from forklake.display import html_list, html_message, html_title
+
 if TYPE_CHECKING:
     from forklake.model.changes import Conflict
 
@@ -233,6 +235,11 @@ class CommitConflict(ForklakeError):
         """Keep what collided as values, beside the sentence."""
         super().__init__(message)
         self.conflicts = tuple(conflicts)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the sentence, and what collided."""
+        listed = html_list(self.conflicts, title="conflicts")
+        return html_title(type(self).__name__) + html_message(str(self)) + listed
 
 
 class MergeConflict(CommitConflict):

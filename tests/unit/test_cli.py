@@ -324,6 +324,7 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "snapshots": data(*lake, "snapshots")[0],
         "compact": data(*lake, "compact", "worn")[0],
         "fork": data(*lake, "fork", "shop", "agent"),
+        "tree": data(*lake, "tree"),
         "diff": data("--lake", url, "--catalog", "agent", "diff"),
         "merge": data(*lake, "merge", "agent", "--into", "shop"),
         "replay": data(*lake, "replay", "agent", "--onto", "shop"),
@@ -709,6 +710,21 @@ def test_a_terminal_shows_how_far_a_compaction_is(url: str) -> None:
     shown = seen_at_a_terminal("stderr", "--lake", url, "--catalog", "shop", "compact")
     assert "main.worn" in shown
     assert "3/3" in shown
+
+
+def test_a_terminal_shows_how_far_other_commands_are(url: str) -> None:
+    shown = seen_at_a_terminal("stderr", "--lake", url, "fork", "shop", "copied", "--copy")
+    assert "fork shop" in shown
+    assert "catalogs" in shown
+    assert "drop catalogs" in seen_at_a_terminal("stderr", "--lake", url, "drop", "copied", "--yes")
+
+
+def test_programs_see_no_bar(url: str) -> None:
+    wear(url)
+    arguments = ("--lake", url, "--catalog", "shop", "compact")
+    assert seen_at_a_terminal("stderr", "--json", *arguments) == ""
+    wear(url)
+    assert run(*arguments).stderr == ""
 
 
 def test_a_narrow_terminal_folds_long_cells_and_cuts_nothing(url: str) -> None:

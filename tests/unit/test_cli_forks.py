@@ -226,3 +226,30 @@ def test_a_fork_is_replayed_and_what_is_lost_by_that_is_listed(url: str) -> None
     assert {conflict["theirs"]["name"] for conflict in told["refused"]} == {"orders", "v"}
     assert told["snapshot"] is not None
     assert data("--lake", url, "merge", "a1", "--into", "shop")["conflicts"] == []
+
+
+# ---- tree ---
+
+
+def test_the_tree_is_drawn_as_text_as_json_and_as_a_picture(url: str, tmp_path: Path) -> None:
+    done("--lake", url, "fork", "a1", "a2")
+    lines = done("--lake", url, "tree").splitlines()
+    assert [line.split("  forked")[0].split("  at")[0] for line in lines] == ["shop", "└─ a1", "   └─ a2"]
+    assert "4 commits" in lines[1]
+    found = data("--lake", url, "tree", "a1", "--depth", "0")
+    assert [(node["name"], node["parent"], node["more"]) for node in found["nodes"]] == [("a1", "shop", 1)]
+    assert found["more"] == 0
+    file = tmp_path / "tree.svg"
+    assert data("--lake", url, "tree", "--svg", str(file)) == {"svg": str(file), "catalogs": 3}
+    assert file.read_text(encoding="utf-8").startswith("<svg ")
+
+
+def test_a_tree_shows_some_forks_and_dropped_ones_on_request(url: str) -> None:
+    done("--lake", url, "fork", "shop", "a2")
+    done("--lake", url, "drop", "a2")
+    assert [node["name"] for node in data("--lake", url, "tree")["nodes"]] == ["shop", "a1"]
+    with_dropped = data("--lake", url, "tree", "--dropped")
+    assert [node["name"] for node in with_dropped["nodes"]] == ["shop", "a1", "a2"]
+    assert done("--lake", url, "tree", "--dropped", "--limit", "1").splitlines()[-1] == "└─ … 1 more"
+    assert "nobody" in refusal("--lake", url, "tree", "nobody")
+    assert "nowhere" in refusal("--lake", url, "tree", "--svg", "/nowhere/tree.svg")

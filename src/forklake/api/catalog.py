@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from forklake.api.diff import CatalogDiff, catalog_diff
 from forklake.api.distributed import DistributedVerbs
+from forklake.api.notebook import catalog_html, shown
 from forklake.api.scoped import Name, scope_of
 from forklake.api.table import Table
 from forklake.api.transaction import Transaction
@@ -19,6 +20,7 @@ from forklake.context.catalog_scope import CatalogScope
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import seen_at
 from forklake.context.transaction_scope import TransactionScope
+from forklake.display import Listing
 from forklake.errors import InvalidArgument
 from forklake.fork.catalog_state import Side
 from forklake.fork.copy import materialize
@@ -31,6 +33,7 @@ from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, Head, Snapshot
 from forklake.model.time_travel import Moment
 from forklake.store.backend import Database
@@ -50,6 +53,7 @@ class ForkKeywords(CommitInfo, total=False):
     mode: Mode
     if_not_exists: bool
     ttl: timedelta | None
+    progress: OnProgress | None
 
 
 class MergeKeywords(CommitInfo, total=False):
@@ -58,6 +62,7 @@ class MergeKeywords(CommitInfo, total=False):
     prefer: Prefer | None
     tables: Iterable[str] | None
     dry_run: bool
+    progress: OnProgress | None
 
 
 class Catalog(DistributedVerbs, CatalogVerbs):
@@ -75,6 +80,10 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def __repr__(self) -> str:
         """The name, and the snapshot that it stands at or is shown at."""
         return f"<Catalog {self.name!r}{seen_at(self._scope)}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: where it stands, and its first tables."""
+        return shown(self, lambda: catalog_html(self._database, self.name, self._scope.head()))
 
     @property
     def id(self) -> CatalogId:
@@ -129,15 +138,15 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     def snapshots(self) -> list[Snapshot]:
         """The history of the catalog, with what it inherited, oldest first."""
-        return snapshots(self._database, self.id)
+        return Listing(snapshots(self._database, self.id))
 
-    def materialize(self, **info: Unpack[CommitInfo]) -> None:
+    def materialize(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
         """Copy what the catalog inherits, so that it no longer depends on its ancestors.
 
         That is a snapshot of its own, after which all that the catalog and its forks hold is as it was.
         """
         author = self._scope.author(info)
-        materialize(self._database, self._scope.draft().head, self.name, author)
+        materialize(self._database, self._scope.draft().head, self.name, author, progress)
 
     def diff(self, other: str | Catalog | None = None) -> CatalogDiff:
         """What this catalog did since it was forked, or what it did that another one does not know of.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forklake.api.result_formats import Forms
 from forklake.context.lake_context import LakeContext
+from forklake.display import html_record, html_title
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
 from forklake.engine.condition import naming
 from forklake.errors import InvalidArgument
@@ -35,6 +36,16 @@ class ChangeFeed(Forms):
     def __repr__(self) -> str:
         """Of which table, after which snapshot and up to which."""
         return f"<{type(self).__name__} of {self._source.table.name!r} after {self.start} up to {self.end}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what is asked for. Nothing is read."""
+        facts = {
+            "table": self._source.table.name,
+            "after snapshot": self.start,
+            "up to": self.end,
+            "where": None if self._predicate is None else self._predicate.text,
+        }
+        return html_title(type(self).__name__) + html_record(facts)
 
     @property
     def source(self) -> Source:

@@ -13,11 +13,13 @@ from forklake.commit.draft import Draft, Tagged
 from forklake.commit.write_target import check_tag, without_options
 from forklake.data.input.arrow_streams import Rows
 from forklake.data.input.inferred_columns import derived
+from forklake.display import Listing
 from forklake.engine.check_sql import check_query
 from forklake.errors import InvalidArgument, InvalidName
 from forklake.model.entities import Schema, TableInfo, ViewInfo
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.ddl import ColumnSource, columns_of
 from forklake.model.table.columns import build
@@ -84,9 +86,9 @@ class DefinitionVerbs(MacroVerbs):
         """Every table, or those of one schema."""
         draft = self._scope.read()
         if schema is None:
-            return draft.tables()
+            return Listing(draft.tables())
         name = draft.schema_named(schema).name
-        return [table for table in draft.tables() if table.schema == name]
+        return Listing(table for table in draft.tables() if table.schema == name)
 
     def table(self, name: Name) -> Table:
         """The handle on a table."""
@@ -102,6 +104,7 @@ class DefinitionVerbs(MacroVerbs):
         if_not_exists: bool = False,
         comment: str | None = None,
         append: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> Table:
         """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`.
@@ -113,7 +116,7 @@ class DefinitionVerbs(MacroVerbs):
         source, data = derived(columns, rows=append)
         specs = columns_of(source)
         built = build(specs)
-        first = FirstRows(self._scope.context, data) if append else None
+        first = FirstRows(self._scope.context, data, progress) if append else None
         fields = partition_fields(check_listed(partition_by, "partition fields"), built)
         keys = sort_keys(check_listed(sorted_by, "sort keys"), built)
         if comment is not None:

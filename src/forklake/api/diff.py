@@ -10,6 +10,7 @@ from forklake.api.change_feed import ChangeFeed, check_names
 from forklake.api.handle import Handle
 from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
+from forklake.display import Shown
 from forklake.fork.definition_changes import Net
 from forklake.fork.diff import (
     ObjectDiff,
@@ -42,7 +43,7 @@ class RowDiff(ChangeFeed):
 
 
 @dataclass(frozen=True, slots=True)
-class TableDiff(Handle, TableFacts):
+class TableDiff(Handle, TableFacts, Shown):
     """A table that came, went or changed."""
 
     _rows: Callable[[], RowDiff] = field(default=_unknown, repr=False, compare=False)
@@ -53,7 +54,7 @@ class TableDiff(Handle, TableFacts):
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogDiff:
+class CatalogDiff(Shown):
     """What a catalog did since a state that it was like."""
 
     catalog: str

@@ -13,6 +13,7 @@ from forklake.errors import InvalidArgument
 from forklake.model.distributed import DistributedSnapshot, ReservationInfo
 from forklake.model.ids import SnapshotId
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, author_of
 from forklake.store.reservations import reservations
 
@@ -47,6 +48,7 @@ class DistributedVerbs:
         parts: Iterable[str | int] | None = None,
         summary: Mapping[str, Any] | None = None,
         once: str | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> SnapshotId:
         """Publish the parts of a distributed snapshot as one commit; gives its number.
@@ -63,7 +65,8 @@ class DistributedVerbs:
         author_of(extra=summary)
         author = self._scope.author(info)
         self._check_ours(ds)
-        return Coordinator(self._scope).commit(ds, manifests, parts, summary, author, check_work(once))
+        work = check_work(once)
+        return Coordinator(self._scope).commit(ds, manifests, parts, summary, author, work, progress)
 
     def cancel_distributed(self, ds: DistributedSnapshot) -> None:
         """Give a distributed snapshot up; its files are removed. One that was committed stays."""

@@ -15,6 +15,7 @@ from uuid import uuid4
 from forklake.api.handle import Handle
 from forklake.api.moving import check_moved, guarded, move
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
+from forklake.display import Listing
 from forklake.errors import (
     ForklakeError,
     InvalidArgument,
@@ -25,15 +26,18 @@ from forklake.errors import (
 from forklake.fork.paths import own_data_path
 from forklake.lazy import LazyModule
 from forklake.model.entities import CatalogInfo
+from forklake.model.fork_tree import ForkTree
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.options import Options
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
 from forklake.model.time_travel import Moment
 from forklake.store.address import parse_url
 from forklake.store.backend import Database
 from forklake.store.catalog_writes import set_expiry
 from forklake.store.catalogs import catalog_exists, catalog_named, catalog_named_at, catalogs
+from forklake.store.fork_tree import MOST_FORKS, fork_tree
 from forklake.store.open import (
     check_version,
     create_lake,
@@ -45,7 +49,7 @@ from forklake.store.snapshots import latest_snapshot, snapshots
 
 if TYPE_CHECKING:
     from forklake.api import catalog as handles
-    from forklake.api import file_rows, scoped
+    from forklake.api import file_rows, notebook, scoped
     from forklake.api.catalog import Catalog
     from forklake.api.file_rows import FileRows, Paths
     from forklake.commit import catalogs as commits
@@ -65,6 +69,7 @@ else:
     # To open a lake and list its catalogs takes none of these.
     handles = LazyModule("forklake.api.catalog")
     file_rows = LazyModule("forklake.api.file_rows")
+    notebook = LazyModule("forklake.api.notebook")
     scoped = LazyModule("forklake.api.scoped")
     commits = LazyModule("forklake.commit.catalogs")
     reservation_cleanup = LazyModule("forklake.commit.reservation_cleanup")
@@ -112,6 +117,10 @@ class Lake(Handle):
             latest = ""
         return f"<Lake {self.url}{latest}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: where it is, and the first catalogs."""
+        return notebook.shown(self, lambda: notebook.lake_html(self._database, self.data_path))
+
     def __contains__(self, catalog: object) -> bool:
         """Whether there is a catalog, by its name or by a handle on it."""
         try:
@@ -146,6 +155,7 @@ class Lake(Handle):
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Make a catalog that begins as another one is now, or was at one of its snapshots or at a time.
@@ -158,7 +168,7 @@ class Lake(Handle):
         """
         path = None if data_path is None else own_data_path(data_path)
         options = forks.ForkOptions(at, path, mode, if_not_exists, ttl)
-        made = self._fork(parent, [name], options, author_of(**info))
+        made = self._fork(parent, [name], options, author_of(**info), progress)
         return self._handle(made[name], name) if name in made else self.catalog(name)
 
     def fork_many(
@@ -170,6 +180,7 @@ class Lake(Handle):
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> list[Catalog]:
         """Make many forks of a catalog in one commit.
@@ -179,14 +190,19 @@ class Lake(Handle):
         """
         wanted = _listed(names, "forks")
         options = forks.ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
-        made = self._fork(parent, wanted, options, author_of(**info))
+        made = self._fork(parent, wanted, options, author_of(**info), progress)
         return [self._handle(made[name], name) if name in made else self.catalog(name) for name in wanted]
 
     def _fork(
-        self, parent: str | Catalog, names: Sequence[str], options: ForkOptions, author: Author
+        self,
+        parent: str | Catalog,
+        names: Sequence[str],
+        options: ForkOptions,
+        author: Author,
+        progress: OnProgress | None,
     ) -> dict[str, CatalogId]:
         found = self._name(parent)
-        return forks.fork_catalogs(self._database, found, names, options, author, self.data_path)
+        return forks.fork_catalogs(self._database, found, names, options, author, self.data_path, progress)
 
     def merge(
         self,
@@ -196,6 +212,7 @@ class Lake(Handle):
         prefer: Prefer | None = None,
         tables: Iterable[str] | None = None,
         dry_run: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> MergeResult:
         """Bring what one catalog did since it was last like another into that one, as one commit.
@@ -210,7 +227,7 @@ class Lake(Handle):
         said = author_of(**info)
         taken, target = self._name(source), self._name(into)
         merging = merges.Merging(self._context)
-        return merging.merge(taken, target, said, merges.MergeOptions(prefer, chosen, dry_run))
+        return merging.merge(taken, target, said, merges.MergeOptions(prefer, chosen, dry_run, progress))
 
     def replay(
         self,
@@ -218,6 +235,7 @@ class Lake(Handle):
         onto: str | Catalog,
         *,
         dry_run: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> ReplayResult:
         """Put what a fork did on top of another catalog as that is now, such as its parent, where it can be.
@@ -230,7 +248,8 @@ class Lake(Handle):
         name, target = self._name(fork), self._name(onto)
         merging = merges.Merging(self._context)
         hands = _Hands(self, self.catalog(name).with_commit_info(**info))
-        return replays.Replay(merging, hands).run(name, target, author_of(**info), dry_run=dry_run)
+        said = author_of(**info)
+        return replays.Replay(merging, hands).run(name, target, said, dry_run=dry_run, progress=progress)
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
         """Let a catalog expire after some time from now, or not at all.
@@ -248,16 +267,16 @@ class Lake(Handle):
         """The time on the database's clock: that by which commits are dated, and catalogs expire."""
         return self._database.now()
 
-    def drop_expired(self, **info: Unpack[CommitInfo]) -> list[str]:
+    def drop_expired(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> list[str]:
         """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
-        return commits.drop_expired(self._database, author_of(**info))
+        return commits.drop_expired(self._database, author_of(**info), progress)
 
     def _name(self, catalog: str | Catalog) -> str:
         return handles.name_of(self._context, catalog)
 
-    def expire_reservations(self) -> list[Swept]:
+    def expire_reservations(self, *, progress: OnProgress | None = None) -> list[Swept]:
         """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
-        return reservation_cleanup.sweep(self._database, self._storage, self._database.now())
+        return reservation_cleanup.sweep(self._database, self._storage, self._database.now(), progress)
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name), self)
@@ -284,7 +303,24 @@ class Lake(Handle):
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
         """Every catalog by name, as they are now or were at some moment."""
-        return catalogs(self._database, at)
+        return Listing(catalogs(self._database, at))
+
+    def tree(
+        self,
+        root: str | Catalog | None = None,
+        *,
+        depth: int | None = None,
+        limit: int = MOST_FORKS,
+        dropped: bool = False,
+    ) -> ForkTree:
+        """The catalogs with their forks below them: `print(lake.tree())`, `lake.tree().svg()`.
+
+        It begins with `root`, or with every catalog that was not forked, and goes `depth` levels down. Of
+        each catalog, `limit` forks are shown, and how many there are more; two thousand catalogs in all. A
+        dropped catalog is shown if a fork of it lives, or with `dropped`.
+        """
+        start = None if root is None else self._name(root)
+        return fork_tree(self._database, start, depth=depth, limit=limit, dropped=dropped)
 
     def rename_catalog(
         self,
@@ -328,6 +364,8 @@ class Lake(Handle):
     def drop_catalogs(
         self,
         names: Iterable[str | Catalog],
+        *,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> None:
         """Drop many catalogs in one commit, or none of them if one is missing."""
@@ -335,12 +373,12 @@ class Lake(Handle):
         wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
             raise InvalidArgument("a catalog can be dropped once: one is listed twice")
-        commits.drop_catalogs(self._database, wanted, author=said)
+        commits.drop_catalogs(self._database, wanted, author=said, progress=progress)
 
     def snapshots(self, catalog: str | Catalog | None = None) -> list[Snapshot]:
         """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
         if catalog is None:
-            return snapshots(self._database, None)
+            return Listing(snapshots(self._database, None))
         return self.catalog(self._name(catalog)).snapshots()
 
     def options(self) -> Options:

@@ -12,7 +12,6 @@ from forklake.commit.write_target import writer_for
 from forklake.compact.compaction import (
     CompactResult,
     Planner,
-    Progress,
     commit_rewrites,
     compact_all,
     compact_one,
@@ -25,13 +24,20 @@ from forklake.compact.run import Rewritten
 from forklake.context.scope import Scope
 from forklake.model.entities import Table
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import CommitInfo
 
 
 class MaintenanceVerbs(ScopedHandle):
     """Verbs that rewrite files and change no row."""
 
-    def flush_inlined(self, table: Name | None = None, **info: Unpack[CommitInfo]) -> int:
+    def flush_inlined(
+        self,
+        table: Name | None = None,
+        *,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> int:
         """Move rows that live in the metadata database into Parquet files, of one table or of all.
 
         Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how
@@ -43,7 +49,7 @@ class MaintenanceVerbs(ScopedHandle):
                 return [draft.table(number) for number in draft.inlined_tables()]
             return [draft.table_named(QualifiedName.parse(table))]
 
-        return flush(self._scope.with_commit_info(**info), tables)
+        return flush(self._scope.with_commit_info(**info), tables, progress)
 
     def compact(
         self,
@@ -51,7 +57,7 @@ class MaintenanceVerbs(ScopedHandle):
         *,
         min_files: int = 2,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files, of one table or of all.
@@ -69,7 +75,7 @@ class MaintenanceVerbs(ScopedHandle):
         threshold: float = 0.95,
         *,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
@@ -104,7 +110,7 @@ class MaintenanceVerbs(ScopedHandle):
         info: CommitInfo,
         *,
         dry_run: bool,
-        progress: Progress | None,
+        progress: OnProgress | None,
     ) -> CompactResult:
         scope = self._scope.with_commit_info(**info)
         if table is None:
@@ -121,17 +127,21 @@ def table_first(table: Name | float | None, threshold: Name | float) -> tuple[Na
     return (None if isinstance(threshold, int | float) else threshold), table
 
 
-def flush(scope: Scope, tables: Callable[[Draft], Sequence[Table]]) -> int:
+def flush(
+    scope: Scope, tables: Callable[[Draft], Sequence[Table]], progress: OnProgress | None = None
+) -> int:
     """Write the inlined rows of some tables into files; returns how many there were."""
     context = scope.context
 
     def change(draft: Draft) -> int:
+        wanted = tables(draft)
+        steps = Steps(progress, "flush inlined rows", "tables", len(wanted))
         # All are written before any is staged, so that a failure leaves a transaction as it was.
         written = [
             write_inlined(
                 draft, table, writer_for(draft, table, context.storage, context.options, draft.written)
             )
-            for table in tables(draft)
+            for table in steps.over(wanted)
         ]
         flushes = [each for each in written if each is not None]
         for each in flushes:

@@ -12,6 +12,7 @@ from forklake.commit.draft import Draft
 from forklake.commit.restore import dropped_table, restore_all, restore_table
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 from forklake.model.time_travel import Moment, moment_of
 
@@ -19,7 +20,7 @@ from forklake.model.time_travel import Moment, moment_of
 class RestoreVerbs(ScopedHandle):
     """Verbs that make something what it was, as one more commit."""
 
-    def restore(self, at: Moment, **info: Unpack[CommitInfo]) -> None:
+    def restore(self, at: Moment, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
         """Make everything what it was at a snapshot or a time, as one more commit; history stays.
 
         What was dropped since is back, and what was created since is gone. No file is written: files of the
@@ -27,7 +28,7 @@ class RestoreVerbs(ScopedHandle):
         """
         moment_of(at)
         self._scope.with_commit_info(**info).apply(
-            lambda draft: restore_all(draft, self._scope.at(at).read())
+            lambda draft: restore_all(draft, self._scope.at(at).read(), progress)
         )
 
     def restore_table(
@@ -61,16 +62,16 @@ class RestoreVerbs(ScopedHandle):
 
         return Table(self._scope, self._scope.with_commit_info(**info).apply(change)[0])
 
-    def undo(self, snapshot: int, **info: Unpack[CommitInfo]) -> None:
+    def undo(self, snapshot: int, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
         """Take back what one earlier commit did, as one more commit; history stays.
 
         What it added is gone, what it deleted is back, what it changed is what it was. If something that came
         later is in the way, `CommitConflict` says what. A merge is undone as a whole.
         """
-        self._scope.with_commit_info(**info).apply(self._undoing(snapshot))
+        self._scope.with_commit_info(**info).apply(self._undoing(snapshot, progress))
 
-    def _undoing(self, snapshot: int) -> Callable[[Draft], None]:
+    def _undoing(self, snapshot: int, progress: OnProgress | None) -> Callable[[Draft], None]:
         def at(moment: int) -> Draft:
             return self._scope.at(moment).read()
 
-        return lambda draft: undo_commit(draft, snapshot, at, self._scope.context)
+        return lambda draft: undo_commit(draft, snapshot, at, self._scope.context, progress)

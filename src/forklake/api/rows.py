@@ -41,6 +41,7 @@ from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import TableId
 from forklake.model.names import quoted
+from forklake.model.progress import ROWS_AT_ONCE, OnProgress, Steps
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.predicate import Predicate, parse_expression
 from forklake.model.table.columns import Columns
@@ -109,12 +110,13 @@ def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, writer: TableW
 class FirstRows:
     """The rows that a table is created with: read once, and staged as often as the change is tried."""
 
-    def __init__(self, context: LakeContext, data: Rows | None) -> None:
+    def __init__(self, context: LakeContext, data: Rows | None, progress: OnProgress | None = None) -> None:
         """Nothing is read yet; refused if there are only columns."""
         if data is None:
             raise InvalidArgument("append=True needs rows to append: these are only columns")
         self._context = context
         self._given = Given(data)
+        self._progress = progress
         self._arrived: Arrived | None = None
         self.written: list[str] = []
         """The files that they were written to."""
@@ -132,10 +134,34 @@ class FirstRows:
 
             def taken(data: Rows) -> Arrived:
                 reader = rows_of(data, table.columns, evaluate=context.engine.evaluate)
-                return take_in(reader, reader.schema, writer)
+                total = self._given.count
+                counted = counted_rows(reader, self._progress, "append to", draft, table, total)
+                return take_in(counted, reader.schema, writer)
 
             self._arrived = self._given.read(taken)
         self._arrived.stage(draft, table)
+
+
+def counted_rows(
+    batches: Iterable[pa.RecordBatch],
+    progress: OnProgress | None,
+    verb: str,
+    draft: Draft,
+    table: Table,
+    total: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Batches as they are, while their rows are counted for whoever wants to know."""
+    if progress is None:
+        return iter(batches)
+    return _row_steps(progress, verb, draft, table, total).over(batches, lambda batch: batch.num_rows)
+
+
+def _row_steps(
+    progress: OnProgress | None, verb: str, draft: Draft, table: Table, total: int | None = None
+) -> Steps:
+    # The name is looked up only for somebody who sees it.
+    what = "" if progress is None else f"{verb} {draft.name_of(table)}"
+    return Steps(progress, what, "rows", total, every=ROWS_AT_ONCE)
 
 
 def _chained(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -198,30 +224,56 @@ class RowVerbs(Forms):
 
     # ---- Writing ---
 
-    def append(self, data: Rows, *, cast: bool = False, **info: Unpack[CommitInfo]) -> int:
+    def append(
+        self,
+        data: Rows,
+        *,
+        cast: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> int:
         """Add rows: Arrow data, anything with an Arrow stream, a list of dicts. Returns how many.
 
         `cast` lets texts become dates and numbers, doubles decimals and the like, if every value fits.
         """
-        return self._write(data, lambda draft, table: None, info, cast=cast)
+        return self._write(data, "append to", lambda draft, table: None, info, cast=cast, progress=progress)
 
     def overwrite(
-        self, data: Rows, where: str | None = None, *, cast: bool = False, **info: Unpack[CommitInfo]
+        self,
+        data: Rows,
+        where: str | None = None,
+        *,
+        cast: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> int:
         """Replace all rows, or those that meet a condition, by others. Returns how many were added."""
 
         def clear(draft: Draft, table: Table) -> None:
-            self._delete(draft, table, where)
+            self._delete(draft, table, where, progress)
 
-        return self._write(data, clear, info, cast=cast)
+        return self._write(data, "overwrite", clear, info, cast=cast, progress=progress)
 
-    def delete(self, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
+    def delete(
+        self,
+        where: str | None = None,
+        *,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> int:
         """Delete the rows that meet a condition, or all. Returns how many there were."""
         return self._scope.with_commit_info(**info).apply(
-            lambda draft: self._delete(draft, draft.table(self._id), where)
+            lambda draft: self._delete(draft, draft.table(self._id), where, progress)
         )[0]
 
-    def update(self, assignments: Assignments, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
+    def update(
+        self,
+        assignments: Assignments,
+        where: str | None = None,
+        *,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> int:
         """Give columns, or fields of structs, new values. Returns how many rows changed.
 
         A text is an SQL expression over the old row; any other value of Python is a literal.
@@ -233,7 +285,8 @@ class RowVerbs(Forms):
             engine = self._scope.context.engine
             plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
             places, batches = updated_rows(engine, plan, checked)
-            return self._replace(draft, table, batches, places.found)
+            counted = counted_rows(batches, progress, "update", draft, table)
+            return self._replace(draft, table, counted, places.found)
 
         return self._scope.with_commit_info(**info).apply(change)[0]
 
@@ -245,6 +298,7 @@ class RowVerbs(Forms):
         when_matched: Matched = "update",
         when_not_matched: NotMatched = "insert",
         cast: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> RowsMerged:
         """Bring rows of a source into the table: those with the same keys change, the others are new.
@@ -263,7 +317,7 @@ class RowVerbs(Forms):
                 kept[:] = [
                     (given.read(lambda data: join_of(data, on, table.columns, cast=cast)), table.columns)
                 ]
-            return self._merge(draft, table, kept[0][0], when_matched, when_not_matched)
+            return self._merge(draft, table, kept[0][0], when_matched, when_not_matched, progress)
 
         return self._scope.with_commit_info(**info).apply(change, present=not given.lasts)[0]
 
@@ -274,6 +328,7 @@ class RowVerbs(Forms):
         mapping: By = "field_id",
         allow_missing: bool = False,
         ignore_extra: bool = False,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
         """Make Parquet files that exist part of the table, where they are. Returns how many rows they have.
@@ -289,7 +344,9 @@ class RowVerbs(Forms):
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
             inspection = Inspection(context.storage, table.columns, mapping, allow_missing, ignore_extra)
-            return stage(draft, table, context.storage, inspect(inspection, files))
+            what = "" if progress is None else f"look into files for {draft.name_of(table)}"
+            steps = Steps(progress, what, "files", len(files))
+            return stage(draft, table, context.storage, inspect(inspection, files, steps))
 
         return self._scope.with_commit_info(**info).apply(change)[0]
 
@@ -317,7 +374,13 @@ class RowVerbs(Forms):
     # ---- Details ---
 
     def _merge(
-        self, draft: Draft, table: Table, join: Join, when_matched: object, when_not_matched: object
+        self,
+        draft: Draft,
+        table: Table,
+        join: Join,
+        when_matched: object,
+        when_not_matched: object,
+        progress: OnProgress | None,
     ) -> RowsMerged:
         engine = self._scope.context.engine
         check_extra(join, table.columns, when_matched, when_not_matched)
@@ -328,14 +391,16 @@ class RowVerbs(Forms):
         if inserted_values is not None:
             chosen = tuple(column for column in table.columns if column.name in inserted_values)
             fresh = unmatched_rows(engine, plan, join, inserted_values, chosen)
-            arrived = self._taken_in(draft, table, fresh)
+            counted = counted_rows(fresh, progress, "insert into", draft, table)
+            arrived = self._taken_in(draft, table, counted)
         updated = deleted = 0
         if new_values is not None:
             places, batches = matched_rows(engine, plan, join, new_values)
-            updated = self._replace(draft, table, batches, lambda: places.found(twice="refused"))
+            counted = counted_rows(batches, progress, "update", draft, table)
+            updated = self._replace(draft, table, counted, lambda: places.found(twice="refused"))
         elif when_matched == "delete":
             places, batches = matched_rows(engine, plan, join, {})
-            for _ in batches:
+            for _ in counted_rows(batches, progress, "delete from", draft, table):
                 pass
             deleted = draft.staged(table).delete(places.found(twice="allowed"))
         arrived.stage(draft, table)
@@ -358,7 +423,14 @@ class RowVerbs(Forms):
         return None if found is None else key_range(join.keys[0], *found)
 
     def _write(
-        self, data: Rows, before: Callable[[Draft, Table], None], info: CommitInfo, *, cast: bool
+        self,
+        data: Rows,
+        what: str,
+        before: Callable[[Draft, Table], None],
+        info: CommitInfo,
+        *,
+        cast: bool,
+        progress: OnProgress | None,
     ) -> int:
         """Take rows in once, then stage them as often as the change is tried."""
         arrived: list[Arrived] = []
@@ -372,7 +444,8 @@ class RowVerbs(Forms):
             def taken(data: Rows) -> Arrived:
                 writer = writer_for(draft, table, context.storage, context.options, written)
                 reader = rows_of(data, table.columns, evaluate=context.engine.evaluate, cast=cast)
-                return take_in(reader, reader.schema, writer)
+                counted = counted_rows(reader, progress, what, draft, table, given.count)
+                return take_in(counted, reader.schema, writer)
 
             misfit = misfit_of(arrived[0].columns, table.columns) if arrived and arrived[0].count else None
             if misfit is not None:
@@ -390,7 +463,7 @@ class RowVerbs(Forms):
 
         return self._scope.with_commit_info(**info).apply(change, written=written, present=not given.lasts)[0]
 
-    def _delete(self, draft: Draft, table: Table, where: str | None) -> int:
+    def _delete(self, draft: Draft, table: Table, where: str | None, progress: OnProgress | None) -> int:
         staged = draft.staged(table)
         if where is None:
             plan = plan_scan(draft.source(table))
@@ -400,7 +473,10 @@ class RowVerbs(Forms):
             return sum(place.live_rows for place in places)
         engine = self._scope.context.engine
         plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
-        return staged.delete(find_rows(engine, plan))
+        steps = _row_steps(progress, "delete from", draft, table)
+        found = find_rows(engine, plan, steps.add)
+        steps.end()
+        return staged.delete(found)
 
     def _replace(
         self,

@@ -10,6 +10,7 @@ from forklake.api.assignments import column_path
 from forklake.api.result_formats import Forms
 from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
+from forklake.display import MOST_ROWS, html_record, html_table, html_title
 from forklake.engine.change_feed import ROW_COLUMN
 from forklake.engine.condition import condition_of
 from forklake.engine.duckdb_relation import to_relation
@@ -21,6 +22,7 @@ from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.sql.predicate import Predicate
 from forklake.model.table.columns import find
+from forklake.model.types.data_types import to_sql
 from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
 
 if TYPE_CHECKING:
@@ -42,6 +44,19 @@ class Scan(Forms):
         """Of which table at which snapshot, and whether all of its rows are asked for."""
         some = self._predicate is not None or self._selection.limit is not None
         return f"<Scan of {'some' if some else 'all'} rows of {self._table} at snapshot {self.at}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what is asked for. Nothing is read."""
+        facts = {
+            "of": self._table,
+            "at snapshot": self.at,
+            "where": None if self._predicate is None else self._predicate.text,
+            "limit": self._selection.limit,
+        }
+        columns = self._selection.columns
+        rows = [(column.name, to_sql(column.data_type)) for column in columns[:MOST_ROWS]]
+        listed = html_table(("column", "type"), rows, len(columns))
+        return html_title("Scan") + html_record(facts) + listed
 
     def plan(self) -> ScanPlan:
         """The files that have to be read, and those that need not."""

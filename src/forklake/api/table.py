@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Unpack
 
 from forklake.api.maintenance import flush
+from forklake.api.notebook import shown, table_html
 from forklake.api.rows import RowVerbs
 from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.commit.draft import Draft
 from forklake.commit.restore import restore_table
 from forklake.commit.write_target import OPTION, check_tag, options_of, without_options
-from forklake.compact.compaction import CompactResult, Progress, compact_one, filling, merging
+from forklake.compact.compaction import CompactResult, compact_one, filling, merging
 from forklake.context.scope import Scope
+from forklake.display import Listing
 from forklake.engine.select import count_rows
 from forklake.engine.sql_text import shown_as
 from forklake.errors import ForklakeError, InvalidSchemaChange
@@ -22,6 +24,7 @@ from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, quoted
 from forklake.model.options import NAMES, Options, parse_option
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, Snapshot
 from forklake.model.sql.ddl import ColumnSpec, DefaultSource, default_text
 from forklake.model.sql.predicate import parse_predicate
@@ -118,6 +121,17 @@ class Table(RowVerbs):
             # It was dropped, or its transaction or lake is closed.
             name, at = f"with id {self._id}", ""
         return f"<Table {name} of catalog {self._scope.name!r}{at}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: its columns, and what the metadata know of its rows."""
+
+        def draw() -> str:
+            draft = self._scope.read()
+            table = draft.table(self._id)
+            layout = partitioning_of(draft, table), sort_order_of(draft, table)
+            return table_html(draft, table, self._scope.name, *layout)
+
+        return shown(self, draw)
 
     # ---- Changes of structure ---
 
@@ -258,16 +272,17 @@ class Table(RowVerbs):
 
     # ---- Maintenance ---
 
-    def flush_inlined(self, **info: Unpack[CommitInfo]) -> int:
+    def flush_inlined(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> int:
         """Move rows that live in the metadata database into Parquet files; returns how many there were."""
-        return flush(self._scope.with_commit_info(**info), lambda draft: [draft.table(self._id)])
+        scope = self._scope.with_commit_info(**info)
+        return flush(scope, lambda draft: [draft.table(self._id)], progress)
 
     def compact(
         self,
         *,
         min_files: int = 2,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files; no row changes. See `Catalog.compact`."""
@@ -281,7 +296,7 @@ class Table(RowVerbs):
         threshold: float = 0.95,
         *,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows."""
@@ -295,7 +310,7 @@ class Table(RowVerbs):
     def files(self) -> list[TableFile]:
         """Every file of the table, and rows that live in the metadata database."""
         draft = self._scope.read()
-        return files_of(draft, draft.table(self._id))
+        return Listing(files_of(draft, draft.table(self._id)))
 
     def stats(self) -> TableStats:
         """Rows, files, bytes, and the bounds of columns."""
@@ -305,7 +320,7 @@ class Table(RowVerbs):
     def history(self) -> list[Snapshot]:
         """The commits that touched the table or its rows, oldest first."""
         draft = self._scope.read()
-        return history_of(draft, draft.table(self._id))
+        return Listing(history_of(draft, draft.table(self._id)))
 
     # ---- Comments and tags ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self, Unpack
 
+from forklake.api.notebook import shown, transaction_html
 from forklake.api.verbs import CatalogVerbs
 from forklake.context.transaction_scope import TransactionScope
 from forklake.model.ids import SnapshotId
@@ -42,6 +43,14 @@ class Transaction(CatalogVerbs):
         end = "" if self._scope.end is None else f", {self._scope.end}"
         made = "" if self.snapshot is None else f" as snapshot {self.snapshot}"
         return f"<Transaction on catalog {self.name!r} at snapshot {self.base}{end}{made}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it reads, what it has changed so far, and what became of it."""
+        scope = self._scope
+        facts: dict[str, object] = {"reads snapshot": self.base, "ended": scope.end, "became": self.snapshot}
+        return shown(
+            self, lambda: transaction_html(scope.read() if scope.end is None else None, facts, self.name)
+        )
 
     def with_commit_info(self, **info: Unpack[CommitInfo]) -> Self:
         """Refuse an author or a message of a part: the transaction is one commit."""

@@ -18,6 +18,7 @@ from forklake.errors import CommitConflict, InvalidArgument, SnapshotNotFound
 from forklake.lazy.arrow import pa, pc
 from forklake.model.changes import UNDONE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.types.arrow import one_array
 from forklake.scan.change_plan import plan_changes, plan_places
 from forklake.scan.scan_plan import Source, plan_scan
@@ -26,7 +27,13 @@ _NEW = ("insert", "update_postimage")
 _OLD = ("delete", "update_preimage")
 
 
-def undo_commit(draft: Draft, snapshot: int, at: Callable[[int], Draft], context: LakeContext) -> None:
+def undo_commit(
+    draft: Draft,
+    snapshot: int,
+    at: Callable[[int], Draft],
+    context: LakeContext,
+    progress: OnProgress | None = None,
+) -> None:
     """Stage the opposite of a commit, or raise `CommitConflict` with what stands in the way."""
     if not isinstance(snapshot, int) or isinstance(snapshot, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument(f"what is undone is a snapshot by its number, not {snapshot!r}")
@@ -43,7 +50,8 @@ def undo_commit(draft: Draft, snapshot: int, at: Callable[[int], Draft], context
     whole = undo_definitions(work)
     work.refuse()
     mixed = undo_files(work, whole)
-    for table in sorted(mixed):
+    steps = Steps(progress, f"undo the rows of snapshot {snapshot}", "tables", len(mixed))
+    for table in steps.over(sorted(mixed)):
         _undo_rows(work, table, context)
 
 

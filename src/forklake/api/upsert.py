@@ -11,6 +11,7 @@ from forklake.data.input import pandas as frames
 from forklake.data.input.arrow_streams import arrow_rows
 from forklake.data.input.lossless import cast_rows, fit
 from forklake.data.input.python_values import array_of
+from forklake.display import Shown
 from forklake.engine.upsert import SOURCE, TARGET, Join
 from forklake.errors import ColumnNotFound, DuplicateColumn, InvalidArgument, InvalidData
 from forklake.lazy.arrow import pa
@@ -28,7 +29,7 @@ NotMatched = str | Assignments
 
 
 @dataclass(frozen=True, slots=True)
-class RowsMerged:
+class RowsMerged(Shown):
     """How many rows a merge touched."""
 
     updated: int = 0

@@ -16,7 +16,8 @@ from typer.core import TyperCommand, TyperGroup
 
 import forklake
 from forklake.cli.options import CatalogOption, JsonOption, LakeOption, Settings, with_settings
-from forklake.cli.render import Output, literal
+from forklake.cli.render import Output
+from forklake.display import literal
 from forklake.errors import ForklakeError
 
 REFUSED = 1
@@ -42,6 +43,7 @@ COMMANDS = {
     "create": "commands",
     "catalogs": "commands",
     "fork": "forks",
+    "tree": "tree",
     "diff": "forks",
     "merge": "merge",
     "replay": "merge",

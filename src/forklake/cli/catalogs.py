@@ -11,6 +11,7 @@ import typer
 
 from forklake.api.lake import Lake
 from forklake.cli.options import Settings, span
+from forklake.cli.progress import progress_bar
 from forklake.cli.render import agreed, is_terminal, render
 from forklake.errors import InvalidArgument
 from forklake.model.snapshots import CommitInfo
@@ -87,7 +88,8 @@ def materialize(
     chosen = settings if name is None else replace(settings, catalog=name)
     with settings.connect() as lake:
         catalog = chosen.find_catalog(lake)
-        catalog.materialize(**info)
+        with progress_bar(settings) as progress:
+            catalog.materialize(progress=progress, **info)
         render(CatalogNow.of(catalog), settings.output)
 
 
@@ -113,12 +115,13 @@ def drop(
         if found and not dry_run:
             if is_terminal(sys.stdin) and not yes:
                 _ask(found)
-            if expired:
-                # One whose time was extended meanwhile is kept.
-                dropped = lake.drop_expired(**info)
-            else:
-                lake.drop_catalogs(wanted, **info)
-                dropped = wanted
+            with progress_bar(settings) as progress:
+                if expired:
+                    # One whose time was extended meanwhile is kept.
+                    dropped = lake.drop_expired(progress=progress, **info)
+                else:
+                    lake.drop_catalogs(wanted, progress=progress, **info)
+                    dropped = wanted
         render([replace(each, dropped=each.name in dropped) for each in found], settings.output)
 
 

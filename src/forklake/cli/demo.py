@@ -20,10 +20,11 @@ from rich.text import Text
 from forklake.api.lake import Lake, init
 from forklake.cli.history import SnapshotListed, write_history
 from forklake.cli.options import Settings
-from forklake.cli.render import Output, is_terminal, literal, render, terminal
+from forklake.cli.render import Output, is_terminal, render, terminal
 from forklake.demo.catalogs import STEPS
 from forklake.demo.spark import LOCAL, SparkStory, check_master
 from forklake.demo.steps import Step
+from forklake.display import literal
 from forklake.errors import InvalidArgument, MissingDependency
 from forklake.localpg import LocalPostgres
 

@@ -11,6 +11,7 @@ import typer
 
 from forklake.api.diff import CatalogDiff
 from forklake.cli.options import Settings, StartAt, span
+from forklake.cli.progress import progress_bar
 from forklake.cli.render import Output, render, terminal, to_plain, write_record, write_table
 from forklake.fork.diff import ObjectDiff, TableFacts
 from forklake.model.snapshots import CommitInfo
@@ -78,16 +79,18 @@ def fork(
     """Fork a catalog: the fork begins as the parent is, and neither sees what the other does then."""
     lifetime = None if ttl is None else span(ttl)
     with settings.connect() as lake:
-        made = lake.fork(
-            parent,
-            name,
-            at=at,
-            data_path=data_path,
-            mode="copy" if copy else "reference",
-            if_not_exists=if_not_exists,
-            ttl=lifetime,
-            **info,
-        )
+        with progress_bar(settings) as progress:
+            made = lake.fork(
+                parent,
+                name,
+                at=at,
+                data_path=data_path,
+                mode="copy" if copy else "reference",
+                if_not_exists=if_not_exists,
+                ttl=lifetime,
+                progress=progress,
+                **info,
+            )
         (about,) = [catalog for catalog in lake.catalogs() if catalog.id == made.id]
         result = ForkMade(about.name, about.id, about.parent, about.fork_snapshot, about.expires_at)
         render(result, settings.output)

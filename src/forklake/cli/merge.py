@@ -12,7 +12,9 @@ import typer
 
 from forklake.api.lake import Lake
 from forklake.cli.options import Settings
-from forklake.cli.render import Output, literal, render, terminal, to_plain, write_record, write_table
+from forklake.cli.progress import progress_bar
+from forklake.cli.render import Output, render, terminal, to_plain, write_record, write_table
+from forklake.display import literal
 from forklake.errors import MergeConflict
 from forklake.fork.merge import MergeResult
 from forklake.fork.replay import ReplayResult
@@ -90,7 +92,9 @@ def merge(
     """Bring what a catalog did into another one, as one commit. Conflicts are listed, and nothing is done."""
     with settings.connect() as lake:
         wanted: dict[str, Any] = {"prefer": None if prefer is None else prefer.value, "tables": table or None}
-        result, refusal = _merge(lake, source, into, wanted, info, dry_run=dry_run)
+        with progress_bar(settings) as progress:
+            wanted["progress"] = progress
+            result, refusal = _merge(lake, source, into, wanted, info, dry_run=dry_run)
         if settings.output is Output.JSON:
             render(_merged(result), settings.output)
         elif refusal is None and not result.changes:
@@ -114,7 +118,8 @@ def replay(
 ) -> None:
     """Put what a fork did on top of another catalog as that is now, where it can be; the rest is listed."""
     with settings.connect() as lake:
-        result = lake.replay(fork, onto, dry_run=dry_run, **info)
+        with progress_bar(settings) as progress:
+            result = lake.replay(fork, onto, dry_run=dry_run, progress=progress, **info)
         shown = _replayed(result)
         if settings.output is Output.JSON:
             render(shown, settings.output)

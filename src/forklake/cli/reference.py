@@ -20,6 +20,7 @@ from forklake.cli.merge import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.compact.compaction import CompactedTable
 from forklake.model.entities import TableInfo
+from forklake.model.fork_tree import ForkTree
 
 _HEAD = """\
 # The command line
@@ -50,6 +51,7 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "create": ("an object", CatalogNow),
     "catalogs": ("a list of objects", CatalogListed),
     "fork": ("an object", ForkMade),
+    "tree": ("an object", ForkTree),
     "diff": ("an object", DiffShown),
     "merge": ("an object", Merged),
     "replay": ("an object", Replayed),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -16,9 +15,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+from forklake.display import literal
+
 _GAP = "  "
-# Marks that turn the direction of the text around them, and so could make one name look like another.
-_TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class Output(StrEnum):
@@ -139,16 +138,3 @@ def cell(value: object) -> str:
             return literal(json.dumps(value, ensure_ascii=False) if value else "")
         case _:
             return literal(str(value))
-
-
-def literal(text: str) -> str:
-    """Text as it is, except that what a terminal would obey rather than show is written as an escape."""
-    return "".join(_escaped(character) if _obeyed(character) else character for character in text)
-
-
-def _obeyed(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _TURNS
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

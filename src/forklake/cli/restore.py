@@ -8,6 +8,7 @@ import typer
 
 from forklake.cli.catalogs import CatalogNow
 from forklake.cli.options import GoBackTo, Settings, span
+from forklake.cli.progress import progress_bar
 from forklake.cli.render import render
 from forklake.model.snapshots import CommitInfo
 
@@ -33,7 +34,8 @@ def restore(
     with settings.connect() as lake:
         catalog = settings.find_catalog(lake)
         if table is None:
-            catalog.restore(at, **info)
+            with progress_bar(settings) as progress:
+                catalog.restore(at, progress=progress, **info)
         else:
             catalog.restore_table(table, at, as_name=as_name, **info)
         render(CatalogNow.of(catalog), settings.output)
@@ -47,7 +49,8 @@ def undo(
     """Take back what one commit of --catalog did, as one more commit, if nothing since is in the way."""
     with settings.connect() as lake:
         catalog = settings.find_catalog(lake)
-        catalog.undo(snapshot, **info)
+        with progress_bar(settings) as progress:
+            catalog.undo(snapshot, progress=progress, **info)
         render(CatalogNow.of(catalog), settings.output)
 
 

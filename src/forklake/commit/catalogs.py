@@ -14,6 +14,7 @@ from forklake.model.changes import Change, Verb, notation, to_footprint
 from forklake.model.entities import Schema
 from forklake.model.ids import CatalogId, SchemaId, SnapshotId
 from forklake.model.names import check_name, folder_for
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Allocation, Database, Session, UniqueViolation
 from forklake.store.catalog_writes import (
@@ -126,8 +127,11 @@ def drop_catalog(database: Database, name: str, *, author: Author) -> None:
     drop_catalogs(database, [name], author=author)
 
 
-def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -> None:
+def drop_catalogs(
+    database: Database, names: Sequence[str], *, author: Author, progress: OnProgress | None = None
+) -> None:
     """End catalogs in one commit, all or none."""
+    steps = Steps(progress, "drop catalogs", "catalogs", len(names))
 
     def lock(session: Session) -> list[LockedCatalog]:
         locked = lock_catalogs(session, names)
@@ -142,14 +146,18 @@ def drop_catalogs(database: Database, names: Sequence[str], *, author: Author) -
         return found
 
     _drop(database, lock, author)
+    steps.add(len(names))
 
 
-def drop_expired(database: Database, author: Author) -> list[str]:
+def drop_expired(database: Database, author: Author, progress: OnProgress | None = None) -> list[str]:
     """End every catalog whose time to live is over, in one commit."""
+    steps = Steps(progress, "drop expired catalogs", "catalogs")
     now = database.now()
     if not has_expired(database, now):
         return []
-    return _drop(database, lambda session: lock_expired(session, now), author)
+    dropped = _drop(database, lambda session: lock_expired(session, now), author)
+    steps.add(len(dropped))
+    return dropped
 
 
 def _drop(database: Database, lock: Callable[[Session], list[LockedCatalog]], author: Author) -> list[str]:

@@ -17,6 +17,7 @@ from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageEr
 from forklake.lazy.arrow import fs
 from forklake.model.entities import Table
 from forklake.model.names import in_user_folder
+from forklake.model.progress import Steps
 from forklake.model.table.files import DataFile, WrittenFile
 
 _THREADS = 8
@@ -148,10 +149,10 @@ def _placed(storage: Storage, path: str) -> tuple[str, bool]:
     return path, False
 
 
-def inspect(inspection: Inspection, files: Sequence[tuple[str, bool]]) -> list[Existing]:
+def inspect(inspection: Inspection, files: Sequence[tuple[str, bool]], steps: Steps) -> list[Existing]:
     """Look into every file; the first that does not fit refuses all."""
     with ThreadPoolExecutor(_THREADS, "forklake-import") as pool:
-        return list(pool.map(lambda file: inspection.inspect(*file), files))
+        return list(steps.over(pool.map(lambda file: inspection.inspect(*file), files)))
 
 
 def stage(draft: Draft, table: Table, storage: Storage, found: Iterable[Existing]) -> int:

@@ -17,6 +17,7 @@ from forklake.errors import StorageError
 from forklake.model.distributed import STAGING, commit_folder
 from forklake.model.ids import CatalogId, SnapshotId, TableId
 from forklake.model.names import is_absolute, own_folder
+from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 from forklake.store.catalogs import stood_at_own
 from forklake.store.paths import paths_of_commit, table_paths
@@ -33,14 +34,18 @@ class Swept:
     """How many files were removed."""
 
 
-def sweep(database: Database, storage: Storage, now: datetime) -> list[Swept]:
+def sweep(
+    database: Database, storage: Storage, now: datetime, progress: OnProgress | None = None
+) -> list[Swept]:
     """End what has expired, and remove the files of all reservations whose time is over."""
     if not unswept_reservations(database, now):
         return []
     # First nobody can commit them any more, then their files go.
     expire(database, now)
     swept: list[Swept] = []
-    for over in unswept_reservations(database, now):
+    found = unswept_reservations(database, now)
+    steps = Steps(progress, "expire reservations", "reservations", len(found))
+    for over in steps.over(found):
         traces = Traces(database, storage, over.catalog, over.data_path, over.commit_uuid, over.parent)
         if over.state == "committed":
             committed = None if over.is_dropped else over.committed

@@ -16,6 +16,7 @@ from forklake.errors import SchemaNotFound, TableExists, TableNotFound
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId, SnapshotId, TableId
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress, Steps
 from forklake.scan.scan_plan import Positions, ScanFile
 from forklake.store import changed_objects
 from forklake.store.file_states import FileState, file_states
@@ -48,14 +49,14 @@ def restore_table(draft: Draft, then: Draft, table: TableId, as_name: QualifiedN
     restore_as(draft, then, wanted, changed.get(table, ()), contents_of(draft, changed))
 
 
-def restore_all(draft: Draft, then: Draft) -> None:
+def restore_all(draft: Draft, then: Draft, progress: OnProgress | None = None) -> None:
     """Make everything what it was: what was dropped since is back, and what was created since is gone."""
     catalog, start, end = draft.head.catalog_id, then.head.snapshot_id, draft.head.snapshot_id
     touched = changed_objects.changed_objects(draft.state.database, catalog, start, end)
     touched |= draft.staged_objects()
     touched |= {table.id for table, _ in draft.staged_rows()}
     changed = changed_files(draft, start, end, [table.id for table in then.tables()])
-    _restore(draft, then, touched | changed.keys(), changed)
+    _restore(draft, then, touched | changed.keys(), changed, progress)
     draft.is_restored = True
 
 
@@ -67,7 +68,13 @@ def restore_objects(draft: Draft, then: Draft, objects: Iterable[int]) -> None:
     _restore(draft, then, wanted, changed)
 
 
-def _restore(draft: Draft, then: Draft, numbers: set[int], changed: ChangedFiles) -> None:
+def _restore(
+    draft: Draft,
+    then: Draft,
+    numbers: set[int],
+    changed: ChangedFiles,
+    progress: OnProgress | None = None,
+) -> None:
     for side in (draft, then):
         side.state.prepare(sorted(number for number in numbers if number >= 0))
     now_there, then_there = others_of(draft), others_of(then)
@@ -81,7 +88,7 @@ def _restore(draft: Draft, then: Draft, numbers: set[int], changed: ChangedFiles
         else:
             draft.adopt(now_there[number], None)
     contents = contents_of(draft, changed)
-    for number in sorted(numbers):
+    for number in Steps(progress, "restore", "objects", len(numbers)).over(sorted(numbers)):
         table = then.state.table(TableId(number)) if number >= 0 else None
         if table is not None:
             restore_as(draft, then, table, changed.get(table.id, ()), contents)

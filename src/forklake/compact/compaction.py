@@ -12,8 +12,10 @@ from forklake.compact.run import Rewritten, run
 from forklake.compact.stage import stage
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
+from forklake.display import Shown
 from forklake.errors import InvalidArgument, TableNotFound
 from forklake.model.ids import TableId
+from forklake.model.progress import OnProgress, Steps
 
 ROUNDS = 5
 """How often files that others got in between are tried again; they stay as they are then, until next time."""
@@ -42,7 +44,7 @@ class CompactedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactResult:
+class CompactResult(Shown):
     """What a compaction did, table by table; tables that it left alone are not listed."""
 
     tables: tuple[CompactedTable, ...] = ()
@@ -73,19 +75,6 @@ class CompactResult:
         return sum(table.rows for table in self.tables)
 
 
-@dataclass(frozen=True, slots=True)
-class CompactProgress:
-    """How far the compaction of a table is."""
-
-    table: str
-    files: int
-    """Files that were rewritten so far."""
-    of: int
-
-
-Progress = Callable[[CompactProgress], None]
-
-
 def merging(min_files: object) -> Planner:
     """Plans to merge small files, checked."""
     if not isinstance(min_files, int) or isinstance(min_files, bool) or min_files < 2:
@@ -114,7 +103,7 @@ def compact_all(
     planner: Planner,
     *,
     dry_run: bool = False,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     runner: Runner | None = None,
 ) -> CompactResult:
     """Compact every table, each in a commit of its own unless a transaction collects them."""
@@ -135,7 +124,7 @@ def compact_one(
     planner: Planner,
     *,
     dry_run: bool = False,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     runner: Runner | None = None,
 ) -> CompactResult:
     """Compact one table; the local engine runs what is planned, unless there is somebody else to do it."""
@@ -190,7 +179,7 @@ class _Work:
     context: LakeContext
     table: TableId
     planner: Planner
-    progress: Progress | None
+    progress: OnProgress | None
     runner: Runner
     written: list[str] = field(default_factory=list[str])
     late: list[Rewritten] = field(default_factory=list[Rewritten])
@@ -213,18 +202,12 @@ class _Work:
 
     def _run(self, rewrites: Sequence[Rewrite]) -> None:
         done = self._done if self._done is not None else []
-        of = sum(len(rewrite.inputs) for rewrite in rewrites)
-        files = 0
-        self._report(files, of)
+        total = sum(len(rewrite.inputs) for rewrite in rewrites)
+        steps = Steps(self.progress, f"compact {self.name}", "files", total)
         for one in self.runner(rewrites, self.written):
             done.append(one)
-            files += len(one.rewrite.inputs)
-            self._report(files, of)
+            steps.add(len(one.rewrite.inputs))
         self.is_whole = True
-
-    def _report(self, files: int, of: int) -> None:
-        if self.progress is not None and of:
-            self.progress(CompactProgress(self.name, files, of))
 
     def _discard(self, late: Sequence[Rewritten]) -> None:
         gone = {path for one in late for path in one.paths}

@@ -28,6 +28,7 @@ from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.manifest import Manifest
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author, author_of
 from forklake.store.backend import Database
 
@@ -92,6 +93,7 @@ class Coordinator:
         summary: Mapping[str, Any] | None,
         author: Author,
         once: str | None = None,
+        progress: OnProgress | None = None,
     ) -> SnapshotId:
         """Publish what manifests say, once."""
         done = None if once is None else committed_as(self.database, ds.catalog_id, once)
@@ -100,7 +102,8 @@ class Coordinator:
         now = self.database.now()
         before = check_open(self.database, ds, now)
         try:
-            assembled = assemble(ds, self._read(ds, manifests))
+            steps = Steps(progress, "read manifests", "manifests", _number_of(manifests))
+            assembled = assemble(ds, steps.over(self._read(ds, manifests)))
         except FileMissing:
             if before is not None:
                 # Its manifests have been cleared away since.
@@ -207,6 +210,13 @@ def _manifests_of(storage: Storage, given: object) -> Iterable[Manifest]:
                 "a manifest is given as a value, a text, or the path of its file, not as "
                 f"{type(given).__name__}"
             )
+
+
+def _number_of(manifests: Given | Iterable[Given] | None) -> int | None:
+    """How many manifests were given, if none of them stands for others."""
+    if isinstance(manifests, list | tuple) and all(isinstance(one, Manifest) for one in manifests):
+        return len(manifests)
+    return None
 
 
 def _check_parts(assembled: Assembled, parts: Iterable[str | int] | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -65,8 +65,8 @@ class Places:
         return found
 
 
-def find_rows(engine: Engine, plan: ScanPlan) -> Found:
-    """The rows that meet the condition of a plan."""
+def find_rows(engine: Engine, plan: ScanPlan, count: Callable[[int], None] | None = None) -> Found:
+    """The rows that meet the condition of a plan; `count` hears of each batch how many it found."""
     needed = plan.predicate.columns if plan.predicate is not None else frozenset[str]()
     columns = tuple(column for column in plan.table.columns if column.name in needed)
     source = relation(plan, engine.storage, Wanted(columns, place=True))
@@ -75,6 +75,8 @@ def find_rows(engine: Engine, plan: ScanPlan) -> Found:
     with naming(plan.predicate):
         for batch in engine.stream(sql, source.tables, plan):
             places.add(batch)
+            if count is not None:
+                count(batch.num_rows)
     return places.found()
 
 

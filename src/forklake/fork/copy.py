@@ -9,12 +9,21 @@ from forklake.commit.publish import record_of
 from forklake.commit.retry import commit_once
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import SnapshotId
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database, Session
+from forklake.store.built_statements import COPIED
 from forklake.store.lineages import copy_ancestors, reads_ancestors
 
 
-def materialize(database: Database, head: Head, name: str, author: Author) -> None:
+def copying(progress: OnProgress | None, name: str, catalogs: int = 1) -> Steps:
+    """What counts the tables of the metadata that are copied."""
+    return Steps(progress, f"copy metadata of {name}", "metadata tables", catalogs * len(COPIED))
+
+
+def materialize(
+    database: Database, head: Head, name: str, author: Author, progress: OnProgress | None = None
+) -> None:
     """Copy what a fork inherits, in place; nothing happens if it inherits nothing."""
     catalog = head.catalog_id
 
@@ -22,7 +31,7 @@ def materialize(database: Database, head: Head, name: str, author: Author) -> No
         new, numbers = advance(session, head, name)
         if not reads_ancestors(session, catalog):
             return head.snapshot_id, None
-        copy_ancestors(session, catalog)
+        copy_ancestors(session, catalog, copying(progress, name))
         # What was read of the structure says whose rows it is made of, and these are other rows now.
         new = replace(new, schema_version=new.schema_version + 1)
         session.record(record_of(new, numbers, (Change(Verb.COPY_CATALOG, catalog, name=name),), author))

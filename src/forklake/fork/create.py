@@ -16,10 +16,12 @@ from uuid import uuid4
 from forklake.commit.catalogs import check_ttl, record_for_many
 from forklake.commit.retry import commit_once
 from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound, StoreBusy
+from forklake.fork.copy import copying
 from forklake.fork.paths import refuse_overlap
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name, folder_for
+from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author
 from forklake.model.time_travel import Moment, aware, moment_of
 from forklake.store.backend import Allocation, Database, Session, UniqueViolation
@@ -70,6 +72,7 @@ def fork_catalogs(
     options: ForkOptions,
     author: Author,
     lake_path: str,
+    progress: OnProgress | None = None,
 ) -> dict[str, CatalogId]:
     """Make forks of a catalog in one commit; gives the ids of those that were made."""
     check_name(parent, "catalog")
@@ -78,15 +81,20 @@ def fork_catalogs(
     if len(set(wanted)) < len(wanted):
         raise InvalidArgument("each fork needs a name of its own: one is listed twice")
 
+    steps = Steps(progress, f"fork {parent}", "catalogs", len(wanted))
+
     def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
-        return _fork(session, parent, wanted, options, author, lake_path)
+        return _fork(session, parent, wanted, options, author, lake_path, progress)
 
     at = None if options.at is None else moment_of(options.at)
     if isinstance(at, datetime):
         database.settle(aware(at))
     for _ in range(ATTEMPTS):
         try:
-            return commit_once(database, write)
+            made = commit_once(database, write)
+            # They are there together, or not at all.
+            steps.add(len(wanted))
+            return made
         except UniqueViolation as error:
             found = named(database, wanted)
             if not found:
@@ -104,6 +112,7 @@ def _fork(
     options: ForkOptions,
     author: Author,
     lake_path: str,
+    progress: OnProgress | None,
 ) -> tuple[SnapshotId, dict[str, CatalogId]]:
     if options.data_path is None:
         share_lineages(session)
@@ -124,8 +133,9 @@ def _fork(
     made = dict(zip(missing, map(CatalogId, numbers.catalog_ids), strict=True))
     _write_forks(session, made, point, numbers, options, author)
     if options.mode == "copy":
+        steps = copying(progress, parent, len(made))
         for catalog in made.values():
-            copy_ancestors(session, catalog)
+            copy_ancestors(session, catalog, steps)
     return numbers.snapshot_id, made
 
 

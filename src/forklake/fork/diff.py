@@ -8,6 +8,7 @@ from typing import Literal
 
 from forklake.commit.draft import Draft
 from forklake.data.parquet.delete_files import ascending, united
+from forklake.display import Shown
 from forklake.fork.catalog_state import Side
 from forklake.fork.definition_changes import Net, NetLayout, same
 from forklake.fork.row_changes import RowChanges
@@ -25,7 +26,7 @@ HowChanged = Literal["created", "dropped", "altered", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectDiff:
+class ObjectDiff(Shown):
     """A schema, view or macro that came, went or changed."""
 
     kind: Literal["schema", "view", "macro"]

@@ -14,6 +14,7 @@ from functools import cached_property
 from forklake.commit.conflicts import DML, DROPS, MERGE_RULES, RETIRES, TAKEN, YIELDING, conflicts
 from forklake.context.committer import Committer
 from forklake.context.lake_context import LakeContext
+from forklake.display import Shown
 from forklake.engine.local import Engine
 from forklake.errors import (
     CommitConflict,
@@ -31,6 +32,7 @@ from forklake.fork.version_vectors import Events, Relation, UnseenEvents, brough
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database
 from forklake.store.catalogs import catalog_named
@@ -50,6 +52,7 @@ class MergeOptions:
     tables: tuple[str, ...] | None = None
     """The tables that are merged; None for everything."""
     dry_run: bool = False
+    progress: OnProgress | None = None
 
     def check(self) -> None:
         """Refuse what can be refused without looking."""
@@ -60,7 +63,7 @@ class MergeOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class MergedTable:
+class MergedTable(Shown):
     """What a merge does to one table."""
 
     name: str
@@ -72,7 +75,7 @@ class MergedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeResult(Shown):
     """What a merge did, or with `dry_run` would do."""
 
     source: str
@@ -193,7 +196,7 @@ class Merging:
             done,
             met,
             net_changes(ours, theirs, done),
-            tuple(compared.changes()),
+            tuple(compared.changes(options.progress)),
             tuple(brought(known.ours, chosen)),
         )
 

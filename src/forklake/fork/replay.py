@@ -12,16 +12,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from forklake.display import Shown
 from forklake.errors import MergeConflict
 from forklake.fork.definition_changes import kind_of
 from forklake.fork.merge import SAME_ROWS, MergeOptions, Merging, Prepared
 from forklake.model.changes import Conflict
 from forklake.model.ids import SnapshotId
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayResult:
+class ReplayResult(Shown):
     """What became of the commits of a fork."""
 
     fork: str
@@ -58,22 +60,26 @@ class Replay:
         self._merging = merging
         self._hands = hands
 
-    def run(self, fork: str, onto: str, author: Author, *, dry_run: bool) -> ReplayResult:
+    def run(
+        self, fork: str, onto: str, author: Author, *, dry_run: bool, progress: OnProgress | None = None
+    ) -> ReplayResult:
         """Replay, or say what would happen."""
         if dry_run:
-            found = self._merging.prepare(fork, onto, MergeOptions())
+            found = self._merging.prepare(fork, onto, MergeOptions(progress=progress))
             at = found.compared.theirs.head.snapshot_id
             return ReplayResult(fork, onto, at, None, tuple(found.conflicts))
         with self._hands.beside(onto) as beside:
             # On top of the other catalog, definitions of the fork fit to rows that were written before them.
-            found = self._merging.prepare(fork, beside, MergeOptions())
+            found = self._merging.prepare(fork, beside, MergeOptions(progress=progress))
             before, at = (side.head.snapshot_id for side in (found.compared.ours, found.compared.theirs))
             objects = _objects(found)
             if objects:
                 self._hands.take_back(objects, found.compared.relation.since)
             try:
-                self._merging.merge(fork, beside, author, MergeOptions(prefer="target"))
-                result = self._merging.merge(beside, fork, author, MergeOptions(prefer="source"))
+                self._merging.merge(fork, beside, author, MergeOptions(prefer="target", progress=progress))
+                result = self._merging.merge(
+                    beside, fork, author, MergeOptions(prefer="source", progress=progress)
+                )
             except MergeConflict:
                 if objects:
                     self._hands.go_back(before)

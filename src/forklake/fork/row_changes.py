@@ -23,6 +23,7 @@ from forklake.lazy.arrow import pa
 from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, TableId
+from forklake.model.progress import OnProgress, Steps
 from forklake.scan.change_plan import Place, place_of
 from forklake.scan.scan_plan import Positions, Source, plan_scan
 from forklake.store.backend import Database
@@ -133,7 +134,7 @@ class RowComparison:
         self._prefer = prefer
         self._lost = LostPositions(engine.storage)
 
-    def changes(self) -> Iterator[RowChanges]:
+    def changes(self, progress: OnProgress | None = None) -> Iterator[RowChanges]:
         """All tables whose rows are to be changed."""
         tables = [table for table in sorted(self._written) if self._ours.table(table) is not None]
         if not tables:
@@ -143,7 +144,7 @@ class RowComparison:
         strange = self._strange(file for file in here.keys() | named if file not in there)
         known = {file for file in named if file in there or file in strange}
         touched = {} if self._met is None else touched_rows(self._database, self._lost, self._taking, known)
-        for table in tables:
+        for table in Steps(progress, "compare rows", "tables", len(tables)).over(tables):
             files = _Files(
                 {n: state for n, state in here.items() if state.table == table and n not in strange},
                 there,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from forklake.display import MOST_ROWS, Shown, html_table, html_title
 from forklake.errors import InvalidArgument
 from forklake.model.ids import SnapshotId
 from forklake.model.names import quoted
@@ -80,6 +81,10 @@ class Change:
     rows: frozenset[int] = frozenset()
     """The ids of rows that a merge has decided of."""
 
+    def __str__(self) -> str:
+        """One clause for people, such as `table "users" was altered`."""
+        return describe(self)
+
     def renumbered(self, ids: Callable[[int], int]) -> Change:
         """The same change after provisional ids were replaced by those the commit was given."""
         schema_id = None if self.schema_id is None else ids(self.schema_id)
@@ -97,9 +102,20 @@ class RowConflict:
     theirs: dict[str, Any] | None
     """As the target has it."""
 
+    def _repr_html_(self) -> str:
+        """For notebooks: its columns, as each side has them."""
+        sides = (self.base, self.ours, self.theirs)
+        names = list(dict.fromkeys(name for side in sides for name in side or ()))
+        rows = [
+            (name, *("(deleted)" if side is None else side.get(name) for side in sides))
+            for name in names[:MOST_ROWS]
+        ]
+        listed = html_table(("column", "base", "ours", "theirs"), rows, len(names))
+        return html_title("RowConflict", f"row {self.row_id}") + listed
+
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Shown):
     """Two changes that cannot both stand: ours, and theirs that was committed first."""
 
     rule: str

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from forklake.display import Shown
 from forklake.model.ids import CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
 from forklake.model.types import data_types as types
 
@@ -20,7 +21,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogInfo:
+class CatalogInfo(Shown):
     """A catalog of the lake and where it comes from."""
 
     name: str

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
+from forklake.display import Shown
 from forklake.errors import InvalidArgument
 from forklake.model.history import summary_of
 from forklake.model.ids import CatalogId, SnapshotId
@@ -15,8 +16,10 @@ from forklake.model.names import check_text
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Shown):
     """One commit: its number, when, in which catalog, and what it did in DuckLake's notation."""
+
+    _SHOWN: ClassVar = ("id", "time", "catalog", "summary", "author", "message", "extra")
 
     id: SnapshotId
     time: datetime

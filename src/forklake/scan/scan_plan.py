@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from forklake.data.inlined import decode_all
 from forklake.data.parquet.delete_files import joined
 from forklake.data.statistics import summary_of_default
+from forklake.display import MOST_ROWS, html_list, html_record, html_table, html_title
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
@@ -89,7 +90,7 @@ class Uncommitted:
         return not (self.files or self.rows or self.retired or self.deleted)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScanPlan:
     """All that an engine has to know to read a table."""
 
@@ -110,6 +111,33 @@ class ScanPlan:
     def pruned(self) -> tuple[Pruned, ...]:
         """The files that need not be read; looked up when first asked for."""
         return self.find_pruned()
+
+    def __repr__(self) -> str:
+        """How much is read."""
+        return f"<ScanPlan of {self.table.name!r} at snapshot {self.at}: {self._amount()}>"
+
+    def _amount(self) -> str:
+        rows = sum(place.live_rows for place in (*self.files, *self.rows))
+        return f"{rows:,} rows in {len(self.files):,} files and {len(self.rows):,} inlined writes"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first files that are read; those that are not if somebody has asked for them."""
+        known: tuple[Pruned, ...] | None = self.__dict__.get("pruned")
+        facts = {
+            "table": self.table.name,
+            "at snapshot": self.at,
+            "reads": self._amount(),
+            "bytes": f"{sum(place.file.file_size_bytes for place in self.files):,}",
+            "every row is checked against": None if self.predicate is None else self.predicate.text,
+            "pruned": None if known is None else f"{len(known):,} files",
+        }
+        names = ("file", "rows", "deleted", "bytes")
+        files = [
+            (each.path, each.live_rows, each.file.record_count - each.live_rows, each.file.file_size_bytes)
+            for each in self.files[:MOST_ROWS]
+        ]
+        listed = html_table(names, files, len(self.files)) + html_list(known or (), title="pruned")
+        return html_title("ScanPlan") + html_record(facts) + listed
 
     def __getstate__(self) -> dict[str, Any]:
         """All of it, for another process: what would be looked up later is looked up now."""

@@ -21,7 +21,6 @@ from forklake.api.verbs import CatalogVerbs
 from forklake.compact.compaction import (
     CompactResult,
     Planner,
-    Progress,
     compact_all,
     compact_one,
     filling,
@@ -29,6 +28,7 @@ from forklake.compact.compaction import (
 )
 from forklake.errors import InvalidArgument
 from forklake.model.names import QualifiedName
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.ddl import ColumnSource
 from forklake.model.time_travel import Moment
@@ -232,7 +232,7 @@ class SparkCatalog(Handle):
         *,
         min_files: int = 2,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files, and move inlined rows into files; see `Catalog.compact`."""
@@ -244,7 +244,7 @@ class SparkCatalog(Handle):
         threshold: float = 0.95,
         *,
         dry_run: bool = False,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
@@ -258,7 +258,7 @@ class SparkCatalog(Handle):
         info: CommitInfo,
         *,
         dry_run: bool,
-        progress: Progress | None,
+        progress: OnProgress | None,
     ) -> CompactResult:
         scope = scope_of(self.catalog).with_commit_info(**info)
         runner = runner_on(self.spark, scope_of(self.catalog).context.storage)

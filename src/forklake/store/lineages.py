@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
+from forklake.model.progress import Steps
 from forklake.store.backend import Database, Row, Session, as_time
 from forklake.store.built_statements import COPIED
 
@@ -117,13 +118,13 @@ def reads_ancestors(reader: Database | Session, catalog: CatalogId) -> bool:
     return bool(reader.rows("live_ancestors", catalog=catalog))
 
 
-def copy_ancestors(session: Session, catalog: CatalogId) -> None:
+def copy_ancestors(session: Session, catalog: CatalogId, steps: Steps) -> None:
     """Give a catalog rows of its own for everything that it sees of others, its past included.
 
     Rows keep the snapshots at which they began and ended, so nothing looks different afterwards, neither to
     the catalog nor to its forks, which from now on read the copies too.
     """
-    for table in COPIED:
+    for table in steps.over(COPIED):
         session.execute(f"copy_{table}", catalog=catalog)
     # Only now, and until the commit: making a fork waits for as long as this is held.
     hold_lineages(session)

@@ -333,9 +333,9 @@ def test_a_compaction_that_fails_leaves_no_trace(
 
 
 def test_progress_is_told(catalog: forklake.Catalog, worn: forklake.Table) -> None:
-    told: list[forklake.CompactProgress] = []
+    told: list[forklake.Progress] = []
     catalog.compact(progress=told.append)
-    assert [(step.table, step.files, step.of) for step in told] == [("main.t", 0, 5), ("main.t", 5, 5)]
+    assert told == [forklake.Progress("compact main.t", done, 5, "files") for done in (0, 5)]
 
 
 def test_the_past_is_not_compacted(catalog: forklake.Catalog, worn: forklake.Table) -> None:

@@ -35,6 +35,19 @@ class Given:
             case _:
                 return False
 
+    @property
+    def count(self) -> int | None:
+        """How many rows there are, if that is known without reading them."""
+        match self._data:
+            case pa.Table() | pa.RecordBatch():
+                return self._data.num_rows
+            case list() | tuple() if self.lasts:
+                return len(self._data)
+            case Mapping() if self._data and self.lasts:
+                return len(next(iter(self._data.values())))
+            case _:
+                return None
+
     def read(self, take: Callable[[Any], T]) -> T:
         """What is made of the data. A stream that failed half-way fails again: its first rows are gone."""
         if self._failure is not None:

@@ -131,6 +131,103 @@ SELECT f.source_catalog_id,
   JOIN ducklake_catalog_lineage f ON f.catalog_id = o.catalog_id AND f.depth = o.depth - 1
  WHERE o.catalog_id = $catalog AND o.source_catalog_id = $catalog;
 
+-- name: fork_tree
+-- The catalogs that a tree of forks shows, below one or (if $root is negative) all: some forks of each, none below
+-- one that is not shown, the upper levels first. With each: how many siblings there are, and how many forks of it.
+-- A dropped one counts if it is asked for, or if a fork of it lives.
+WITH chosen AS (
+    SELECT catalog_id FROM ducklake_catalog_lineage WHERE source_catalog_id = $root AND source_catalog_id <> catalog_id
+    UNION ALL
+    SELECT catalog_id FROM ducklake_catalog_head WHERE catalog_id = $root
+    UNION ALL
+    SELECT catalog_id FROM ducklake_catalog_head WHERE $root < 0
+),
+known AS (
+    SELECT o.catalog_id, f.source_catalog_id AS parent_id,
+           o.depth - COALESCE((SELECT r.depth FROM ducklake_catalog_lineage r
+                                WHERE r.catalog_id = $root AND r.source_catalog_id = $root), 0) AS level
+      FROM chosen a
+      JOIN ducklake_catalog_head h ON h.catalog_id = a.catalog_id
+      JOIN ducklake_catalog_lineage o ON o.catalog_id = a.catalog_id AND o.source_catalog_id = a.catalog_id
+      LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = a.catalog_id AND f.depth = o.depth - 1
+     WHERE h.end_snapshot IS NULL OR $dropped = 1
+        OR EXISTS (SELECT 1 FROM ducklake_catalog_lineage d
+                     JOIN ducklake_catalog_head e ON e.catalog_id = d.catalog_id
+                    WHERE d.source_catalog_id = h.catalog_id AND d.source_catalog_id <> d.catalog_id
+                      AND e.end_snapshot IS NULL)
+),
+ranked AS (
+    SELECT catalog_id, parent_id, level, row_number() OVER (PARTITION BY parent_id ORDER BY catalog_id) AS place,
+           count(*) OVER (PARTITION BY parent_id) AS siblings
+      FROM known
+),
+forks AS (SELECT parent_id, count(*) AS number FROM known GROUP BY parent_id),
+hidden AS (
+    SELECT DISTINCT l.catalog_id
+      FROM ranked r
+      JOIN ducklake_catalog_lineage l ON l.source_catalog_id = r.catalog_id AND l.source_catalog_id <> l.catalog_id
+     WHERE r.place > $siblings
+)
+SELECT k.catalog_id, k.level, k.parent_id, k.siblings, COALESCE(n.number, 0)
+  FROM ranked k
+  LEFT JOIN hidden x ON x.catalog_id = k.catalog_id
+  LEFT JOIN forks n ON n.parent_id = k.catalog_id
+ WHERE k.place <= $siblings AND x.catalog_id IS NULL AND k.level <= $deepest
+ ORDER BY k.level, k.place, k.catalog_id
+ LIMIT $most;
+
+-- name: fork_tree_nodes
+-- What a tree of forks says of some catalogs: commits are those after the one that made the catalog.
+SELECT h.catalog_id,
+       (SELECT n.catalog_name FROM ducklake_catalog n
+         WHERE n.catalog_id = h.catalog_id ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name,
+       (SELECT p.catalog_name FROM ducklake_catalog p
+         WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1) AS parent,
+       COALESCE(f.copied_snapshot, f.max_snapshot), h.created_at, h.expires_at, h.snapshot_id, h.end_snapshot,
+       (SELECT count(*) FROM ducklake_snapshot_changes c
+         WHERE c.catalog_id = h.catalog_id AND (h.end_snapshot IS NULL OR c.snapshot_id < h.end_snapshot)
+           AND c.snapshot_id > (SELECT min(b.begin_snapshot) FROM ducklake_catalog b
+                                 WHERE b.catalog_id = h.catalog_id)) AS commits,
+       (SELECT max(m.merge_snapshot) FROM ducklake_catalog_merge m
+         WHERE m.source_catalog_id = h.catalog_id AND m.catalog_id = f.source_catalog_id) AS merged
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = h.catalog_id AND o.source_catalog_id = h.catalog_id
+  LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = h.catalog_id AND f.depth = o.depth - 1
+ WHERE h.catalog_id IN ids($catalogs);
+
+-- name: count_catalogs
+-- How many catalogs live.
+SELECT count(*) FROM ducklake_catalog_head WHERE end_snapshot IS NULL;
+
+-- name: first_catalogs
+-- Some live catalogs by name, with the one that each was forked from.
+SELECT c.catalog_name,
+       (SELECT p.catalog_name FROM ducklake_catalog p
+         WHERE p.catalog_id = f.source_catalog_id ORDER BY p.begin_snapshot DESC LIMIT 1) AS parent,
+       COALESCE(f.copied_snapshot, f.max_snapshot), h.created_at, h.expires_at
+  FROM (SELECT catalog_name, catalog_id FROM ducklake_catalog
+         WHERE end_snapshot IS NULL ORDER BY catalog_name LIMIT $most) c
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = c.catalog_id AND o.source_catalog_id = c.catalog_id
+  LEFT JOIN ducklake_catalog_lineage f ON f.catalog_id = c.catalog_id AND f.depth = o.depth - 1
+ ORDER BY c.catalog_name;
+
+-- name: count_tables
+-- How many tables a catalog has.
+SELECT count(*)
+  FROM visible_table
+ WHERE catalog_id = $catalog AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
+
+-- name: first_tables
+-- Some tables of a catalog, by schema and name.
+SELECT s.schema_name, t.table_name
+  FROM visible_table t
+  JOIN visible_schema s ON s.catalog_id = t.catalog_id AND s.schema_id = t.schema_id
+   AND s.begin_snapshot <= $at AND (s.end_snapshot IS NULL OR $at < s.end_snapshot)
+ WHERE t.catalog_id = $catalog AND t.begin_snapshot <= $at AND (t.end_snapshot IS NULL OR $at < t.end_snapshot)
+ ORDER BY s.schema_name, t.table_name
+ LIMIT $most;
+
 -- name: live_ancestors
 -- The catalogs whose rows a catalog reads beside its own.
 SELECT source_catalog_id, max_snapshot
