@@ -16,7 +16,7 @@ from forklake.errors import (
     UnsupportedVersion,
 )
 from forklake.model.names import check_name
-from forklake.store.address import EXAMPLES, Address, file_url
+from forklake.store.address import EXAMPLES, POOLER_OPTIONS, Address, file_url
 from forklake.store.backend import Database, UniqueViolation
 from forklake.store.home import remember_home
 
@@ -48,7 +48,10 @@ def open_database(address: Address, *, create: bool) -> Database:
                 raise MissingDependency(
                     f"the driver of PostgreSQL cannot be loaded ({error}): run pip install 'psycopg[binary]'"
                 ) from error
-            return PostgresDatabase(conninfo, metadata_schema=schema, pool_size=_pool_size(address))
+            options = {name: address.options[name] for name in POOLER_OPTIONS if name in address.options}
+            return PostgresDatabase(
+                conninfo, metadata_schema=schema, pool_size=_pool_size(address), options=options
+            )
         case _:
             raise InvalidUrl(f"an address needs a file or a server; use {EXAMPLES}")
 
