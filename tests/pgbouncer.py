@@ -44,11 +44,12 @@ class PgBouncer:
         self._running: _Watched | None = None
         self._port = 0
 
-    @property
-    def url(self) -> str:
-        """The address of the server's database, through the pooler."""
-        user = urlsplit(self._server).username
-        return urlsplit(self._server)._replace(netloc=f"{user}@127.0.0.1:{self._port}").geturl()
+    def through(self, url: str) -> str:
+        """An address of the server, through the pooler."""
+        address = urlsplit(url)
+        netloc = f"{address.username}@127.0.0.1:{self._port}"
+        _behind[netloc] = address.netloc
+        return address._replace(netloc=netloc).geturl()
 
     def start(self) -> Self:
         program = find_program()
@@ -133,3 +134,13 @@ def tracks_statements() -> bool:
     found = re.search(r"PgBouncer (\d+)\.(\d+)", said)
     assert found is not None, said
     return (int(found[1]), int(found[2])) >= (1, 21)
+
+
+_behind: dict[str, str] = {}
+"""Where the server is that a pooler stands before, by their places."""
+
+
+def direct(url: str) -> str:
+    """The same address without a pooler of ours."""
+    address = urlsplit(url)
+    return address._replace(netloc=_behind.get(address.netloc, address.netloc)).geturl()
