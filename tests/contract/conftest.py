@@ -48,7 +48,6 @@ BACKENDS = ("sqlite", "duckdb", "postgresql")
 THROUGH_PGBOUNCER = {
     "test_backends.py",
     "test_transactions.py",
-    "forks/test_fork.py",
     "forks/test_many.py",
     "distributed/test_commit.py",
 }

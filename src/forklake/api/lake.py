@@ -219,8 +219,8 @@ class Lake(Handle):
         """
         check_ttl(ttl)
         catalog_id, _, _ = catalog_named(self._database, self._name(name))
+        expires = None if ttl is None else self._database.now() + ttl
         with self._database.transaction() as session:
-            expires = None if ttl is None else self._database.now() + ttl
             session.execute("set_expiry", catalog=catalog_id, expires=expires)
             session.commit()
 

@@ -45,6 +45,7 @@ def move(database: Database, storage: Storage, *, force: bool) -> None:
     former, present = (found[0][0] if found else None), storage.data_path
     if not force:
         _check_files(database, storage)
+    home = database.home()
     with database.transaction() as session:
         if present != former:
             refuse_overlap(session, present)
@@ -53,7 +54,7 @@ def move(database: Database, storage: Storage, *, force: bool) -> None:
             if former is not None:
                 # Files that were imported from inside of the data path have moved with it.
                 session.execute("move_files", former=former, present=present)
-        remember_home(session, database.home())
+        remember_home(session, home)
         session.commit()
 
 

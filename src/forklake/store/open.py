@@ -92,8 +92,9 @@ def create_lake(database: Database, data_path: str) -> bool:
         if database.exists():
             return False
         raise
+    home = database.home()
     with database.transaction() as session:
-        remember_home(session, database.home())
+        remember_home(session, home)
         session.commit()
     return True
 
@@ -135,10 +136,11 @@ def data_path_of(database: Database, given: str | None) -> str:
             "say it once with `forklake --lake URL init --data-path …`"
         )
     # A lake that was created with psql learns its path from the first who says it.
+    home = database.home()
     with suppress(UniqueViolation), database.transaction() as session:
         if not session.rows("setting", key="data_path"):
             session.insert("ducklake_metadata", ("key", "value"), [("data_path", given)])
-            remember_home(session, database.home())
+            remember_home(session, home)
             session.commit()
     return data_path_of(database, given)
 

@@ -405,16 +405,21 @@ def translated(url: str) -> Generator[None, None, None]:
     except psycopg.errors.UniqueViolation as error:
         raise UniqueViolation(str(error)) from error
     except psycopg.Error as error:
+        if error.sqlstate in LOST_STATEMENT:
+            raise Interrupted(
+                f"a pooler before {url} does not keep prepared statements: add prepared_statements=off "
+                f"to the address ({_first_line(error)})"
+            ) from error
         if _again(error):
             raise Interrupted(f"{url} gave up: {_first_line(error)}; try again") from error
         raise _error(url, error) from error
 
 
 def _again(error: psycopg.Error) -> bool:
-    """Whether a fresh transaction may succeed: serialisation, deadlock, shutdown, what a connection lost."""
+    """Whether a fresh transaction may succeed: serialisation, deadlock, shutdown, a connection that broke."""
     state = error.sqlstate or ""
     broke = not state and isinstance(error, psycopg.OperationalError)
-    return state in ("40001", "40P01", *LOST_STATEMENT) or state.startswith(("08", "57P")) or broke
+    return state in ("40001", "40P01") or state.startswith(("08", "57P")) or broke
 
 
 def _error(url: str, error: psycopg.Error) -> ForklakeError:
