@@ -16,30 +16,31 @@ from urllib.parse import unquote, urlsplit
 from forklake.localpg import _free_port, _Launcher, _unprivileged_account, _Watched
 
 _SECONDS = 30
+_PORT_ATTEMPTS = 3
 
 
 class PgBouncer:
     """A pooler in transaction mode that lives at most as long as this process.
 
-    `prepared` is how many prepared statements it tracks for each server connection, 0 for none.
+    `prepared` is how many prepared statements it tracks for each server connection, 0 for none. Others of
+    its settings have the names that it gives them.
     """
 
-    def __init__(
-        self, server: str, *, pool_size: int = 4, prepared: int = 0, pool_mode: str = "transaction"
-    ) -> None:
+    def __init__(self, server: str, *, pool_size: int = 4, prepared: int = 0, **settings: str) -> None:
         self._server = server
         self._settings = {
             "listen_addr": "127.0.0.1",
             "unix_socket_dir": "",
             # Whoever comes is the one user that the line of the databases names.
             "auth_type": "any",
-            "pool_mode": pool_mode,
+            "pool_mode": "transaction",
             "default_pool_size": str(pool_size),
             "max_client_conn": "500",
             "query_wait_timeout": "60",
         }
         if tracks_statements():
             self._settings["max_prepared_statements"] = str(prepared)
+        self._settings |= settings
         self._scratch: Path | None = None
         self._running: _Watched | None = None
         self._port = 0
@@ -56,22 +57,32 @@ class PgBouncer:
         assert program is not None
         account = _unprivileged_account() if os.geteuid() == 0 else None
         self._scratch = Path(tempfile.mkdtemp(prefix="forklake-pgbouncer-"))
-        self._port = _free_port()
         config = self._scratch / "pgbouncer.ini"
-        config.write_text(self._config())
-        if account is not None:
-            for path in (self._scratch, config):
-                os.chown(path, account.pw_uid, account.pw_gid)
         launcher = _Launcher(program.parent, self._scratch, account)
-        self._running = launcher.run(program.name, str(config))
+        log = ""
+        # Between the choice of a port and its use, somebody else may have taken it.
+        for _ in range(_PORT_ATTEMPTS):
+            self._port = _free_port()
+            config.write_text(self._config())
+            if account is not None:
+                for path in (self._scratch, config):
+                    os.chown(path, account.pw_uid, account.pw_gid)
+            self._running = launcher.run(program.name, str(config))
+            if self._comes_up(self._running):
+                return self
+            log = self._running.log_tail()
+            self._running.end()
+            self._running = None
+        self.stop()
+        raise AssertionError(f"{program} did not start; the end of its log:\n{log}")
+
+    def _comes_up(self, running: _Watched) -> bool:
         deadline = time.monotonic() + _SECONDS
-        while not self._listens():
-            if self._running.process.poll() is not None or time.monotonic() > deadline:
-                log = self._running.log_tail()
-                self.stop()
-                raise AssertionError(f"{program} did not start; the end of its log:\n{log}")
+        while running.process.poll() is None and time.monotonic() < deadline:
+            if self._listens():
+                return True
             time.sleep(0.02)
-        return self
+        return False
 
     def stop(self) -> None:
         if self._running is not None:
@@ -95,19 +106,16 @@ class PgBouncer:
         }
         if address.password:
             target["password"] = unquote(address.password)
+        # PgBouncer doubles quotes where others would escape them.
+        quoted = {name: str(value).replace("'", "''") for name, value in target.items()}
         settings = {**self._settings, "listen_port": str(self._port)}
-        return "\n".join(
-            [
-                "[databases]",
-                "* = "
-                + " ".join(
-                    f"{name}='{str(value).replace(chr(39), chr(39) * 2)}'" for name, value in target.items()
-                ),
-                "[pgbouncer]",
-                *(f"{name} = {value}" for name, value in settings.items()),
-                "",
-            ]
-        )
+        lines = [
+            "[databases]",
+            "* = " + " ".join(f"{name}='{value}'" for name, value in quoted.items()),
+            "[pgbouncer]",
+            *(f"{name} = {value}" for name, value in settings.items()),
+        ]
+        return "\n".join([*lines, ""])
 
     def _listens(self) -> bool:
         try:
