@@ -13,6 +13,7 @@ import re
 import select
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from itertools import count
 from secrets import token_hex
 from typing import Any
@@ -40,12 +41,22 @@ class Query:
     """A statement with named parameters, as libpq takes it: numbered, on the tables of one schema."""
 
     def __init__(self, text: str, schema: str) -> None:
-        """Number the parameters in the order in which they first appear."""
-        self.names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+        """Do nothing yet: most programs run few of all statements."""
+        self._text = text
+        self._schema = schema
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The parameters in the order in which they first appear."""
+        return tuple(dict.fromkeys(_PARAMETER.findall(self._text)))
+
+    @cached_property
+    def text(self) -> bytes:
+        """What the server gets."""
         numbers = {name: f"${place}" for place, name in enumerate(self.names, 1)}
         # In this order: the name of a schema may look like a parameter.
-        numbered = _PARAMETER.sub(lambda match: numbers[match[1]], text)
-        self.text = _in_schema(numbered, schema).encode()
+        numbered = _PARAMETER.sub(lambda match: numbers[match[1]], self._text)
+        return _in_schema(numbered, self._schema).encode()
 
     def values(self, params: Mapping[str, object]) -> list[bytes | None]:
         """The parameters in order, as text."""
@@ -69,9 +80,8 @@ class Wire:
         """A statement that each transaction begins with, if another server process may run it each time."""
         self._prepared: dict[bytes, bytes] = {}
         # Clients of one pooler may meet each other's statements.
-        self._names = (
-            f"forklake_{token}_{number}".encode() for token in [token_hex(8)] for number in count()
-        )
+        token = token_hex(8)
+        self._names = (f"forklake_{token}_{number}".encode() for number in count())
         self._waiting: list[bytes | bool] = []
         """What answers are due: the text of a statement being prepared, or whether the answer is wanted."""
         self._server.enter_pipeline_mode()

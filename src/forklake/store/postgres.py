@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -61,6 +61,8 @@ _ARRAYS = {
     "bool": "boolean[]",
     "time": "timestamptz[]",
 }
+_KEPT = 1024
+"""Statements of sets that are not built again: some for each lake."""
 _MANY = 4096
 """Sets of more rows than this are sent at once."""
 _INIT_LOCK = 0x666F726B6C616B65
@@ -349,19 +351,19 @@ def _arrays(table: str, columns: tuple[str, ...]) -> list[str]:
     return [f"${column}::{_ARRAYS[TABLES[table][column]]}" for column in columns]
 
 
-@cache
+@lru_cache(_KEPT)
 def _insert(schema: str, table: str, columns: tuple[str, ...]) -> Query:
     return Query(insert_set(table, columns, _arrays(table, columns)), schema)
 
 
-@cache
+@lru_cache(_KEPT)
 def _update(schema: str, table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> Query:
     arrays = ", ".join(_arrays(table, (*keys, *columns)))
     source = f"unnest({arrays}) AS n({', '.join((*keys, *columns))})"
     return Query(update_set(table, keys, columns, source), schema)
 
 
-@cache
+@lru_cache(_KEPT)
 def _end(schema: str, table: str, keys: tuple[str, ...]) -> Query:
     return Query(end_set(table, keys, _arrays(table, keys)), schema)
 
