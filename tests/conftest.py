@@ -16,6 +16,7 @@ from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
 from forklake.localpg import LocalPostgres
+from tests.pgbouncer import PgBouncer, find_program
 from tests.templates import EmptyDatabase, LakeTemplates
 
 if TYPE_CHECKING:
@@ -90,6 +91,22 @@ def postgres_schema_url(postgres_server: str) -> Iterator[str]:
     yield address._replace(query=query).geturl()
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
+
+
+@pytest.fixture(scope="session")
+def pgbouncer_program() -> None:
+    """Only where there is one."""
+    if find_program() is None:
+        pytest.skip(
+            "there is no pgbouncer on the path: apt-get install pgbouncer, or FORKLAKE_TEST_PGBOUNCER"
+        )
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(pgbouncer_program: None, postgres_server: str) -> Iterator[PgBouncer]:
+    """A pooler in transaction mode before the server, as it is with its prepared statements."""
+    with PgBouncer(postgres_server, pool_size=8, prepared=500) as pooler:
+        yield pooler
 
 
 @pytest.fixture(scope="session")

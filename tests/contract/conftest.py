@@ -42,8 +42,16 @@ from psycopg import sql
 import forklake
 from forklake.model.names import quoted
 from forklake.store.backend import Database
+from tests.pgbouncer import direct
 
 BACKENDS = ("sqlite", "duckdb", "postgresql")
+THROUGH_PGBOUNCER = {
+    "test_backends.py",
+    "test_transactions.py",
+    "forks/test_many.py",
+    "distributed/test_commit.py",
+}
+"""What runs on PostgreSQL behind a pooler as well."""
 LONG = 240.0
 """Seconds after which something hangs, however busy the machine is: no test depends on being faster."""
 
@@ -55,6 +63,16 @@ class Reopen(Protocol):
     def __call__(self, url: str | None = None, /, **options: Any) -> forklake.Lake: ...
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let tests of some modules run through PgBouncer too, unless they name their backends themselves."""
+    here = metafunc.definition.path.relative_to(Path(__file__).parent).as_posix()
+    named = any(mark.args[0] == "lake_url" for mark in metafunc.definition.iter_markers("parametrize"))
+    if here in THROUGH_PGBOUNCER and "lake_url" in metafunc.fixturenames and not named:
+        every = pytest.mark.parametrize("lake_url", [*BACKENDS, "pgbouncer"], indirect=True)
+        metafunc.definition.add_marker(every)
+
+
 @pytest.fixture(params=BACKENDS)
 def lake_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a lake that does not exist yet, on each backend in turn.
@@ -62,8 +80,9 @@ def lake_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     For a test that asks for `lake` too, there is an empty lake, copied from a template.
     """
     is_made = "lake" in request.fixturenames
-    if request.param == "postgresql":
-        return request.getfixturevalue("postgres_lake_url" if is_made else "postgres_schema_url")
+    if request.param in ("postgresql", "pgbouncer"):
+        url = request.getfixturevalue("postgres_lake_url" if is_made else "postgres_schema_url")
+        return url if request.param == "postgresql" else request.getfixturevalue("pgbouncer").through(url)
     path = tmp_path / "lake.db"
     if is_made:
         request.getfixturevalue("lake_templates").copy(request.param, path)
@@ -193,7 +212,7 @@ def _runner(url: str, opened: ExitStack) -> RunSql:
         if schema != "main" and connection.execute(known, [schema]).fetchall():
             connection.execute(f"USE {quoted(schema)}")
     else:
-        server = address._replace(query=urlencode(options)).geturl()
+        server = direct(address._replace(query=urlencode(options)).geturl())
         connection = opened.enter_context(psycopg.connect(server, autocommit=True))
         name = sql.Identifier(schema).as_string(connection)
         connection.execute("SELECT set_config('search_path', %s, false)", [name])

@@ -24,7 +24,7 @@ InThreads = Callable[..., list[Any]]
 A_WHILE = 0.4
 """Seconds in which something that should wait may show that it does not. Nothing fails for taking longer."""
 
-many_processes = pytest.mark.parametrize("lake_url", ["sqlite", "postgresql"], indirect=True)
+many_processes = pytest.mark.parametrize("lake_url", ["sqlite", "postgresql", "pgbouncer"], indirect=True)
 """DuckDB lets only one process open a file, and it does not survive a fork."""
 only_postgresql = pytest.mark.parametrize("lake_url", ["postgresql"], indirect=True)
 

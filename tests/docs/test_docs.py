@@ -5,10 +5,19 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from contextlib import ExitStack
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
+from psycopg import sql
+
+import forklake
+from forklake.store.tables import TABLES
+from tests.pgbouncer import PgBouncer, tracks_statements
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -68,8 +77,6 @@ def test_every_make_target_that_is_mentioned_exists() -> None:
 def test_the_sql_on_the_metadata_page_runs(tmp_path) -> None:
     import sqlite3
 
-    import forklake
-
     with forklake.connect(f"sqlite:///{tmp_path}/lake.db", create=True) as lake:
         lake.create_catalog("shop").create_table("old", "id INT")
         lake.drop_catalog("shop")
@@ -82,3 +89,66 @@ def test_the_sql_on_the_metadata_page_runs(tmp_path) -> None:
     (query,) = [code for kind, code in BLOCK.findall(page) if kind == "sql"]
     with contextlib.closing(sqlite3.connect(tmp_path / "lake.db")) as connection:
         assert connection.execute(query).fetchall() == [("main", "t")]
+
+
+@pytest.fixture
+def operations() -> list[tuple[str, str]]:
+    """The blocks of the page for operators: their language, and what they say."""
+    return BLOCK.findall((ROOT / "docs" / "operations.md").read_text(encoding="utf-8"))
+
+
+def test_the_sql_on_the_page_for_operators_runs(
+    operations: list[tuple[str, str]], postgres_schema_url: str, tmp_path: Path
+) -> None:
+    texts = {code.splitlines()[0].removeprefix("-- "): code for kind, code in operations if kind == "sql"}
+    schema = postgres_schema_url.rpartition("=")[2]
+    with (
+        forklake.connect(postgres_schema_url, data_path=tmp_path / "files", create=True) as lake,
+        psycopg.connect(postgres_schema_url.partition("?")[0], autocommit=True) as watcher,
+        ExitStack() as opened,
+    ):
+        shop = lake.create_catalog("shop")
+        shop.create_table("t", "id BIGINT").append([{"id": 1}])
+        lake.fork("shop", "gone", ttl=timedelta(hours=1))
+        lake.drop_catalog("gone")
+        lake.create_catalog("late")
+        reserved = shop.begin_distributed()
+        watcher.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
+        late = lake.catalog("late").id
+        watcher.execute(f"UPDATE ducklake_catalog_head SET expires_at = now() WHERE catalog_id = {late}")
+        session = opened.enter_context(lake._database.transaction())
+        session.lock_head(shop.id)
+
+        def found(begin: str) -> list[tuple[Any, ...]]:
+            (text,) = [text for first, text in texts.items() if first.startswith(begin)]
+            cursor = watcher.execute(text.encode())
+            return cursor.fetchall() if cursor.description else []
+
+        assert sum(commits for _, commits in found("commits per minute")) == len(lake.snapshots())
+        assert [row[:2] for row in found("the busiest catalogs")] == [("shop", 3), ("late", 1)]
+        assert found("catalogs:") == [(2, 1, 1)]
+        assert [(row[1], str(row[2]), row[5]) for row in found("reservations")] == [
+            ("shop", reserved.reservation_id, False)
+        ]
+        process = session._wire.process
+        assert [row[1] for row in found("the longest transactions") if row[0] == process] == ["forklake"]
+        assert [row[0] for row in found("commits in flight")] == [process]
+        assert {row[0] for row in found("sizes of tables")} == TABLES.keys()
+        assert found("what vacuum has left") is not None
+        session.rollback()
+        found("vacuum often")
+        assert len(texts) == 9
+
+
+def test_pgbouncer_takes_the_settings_on_the_page_for_operators(
+    operations: list[tuple[str, str]], pgbouncer_program: None, postgres_schema_url: str, tmp_path: Path
+) -> None:
+    (text,) = [code for kind, code in operations if kind == "ini"]
+    settings = dict(re.findall(r"^(\w+) = (\d+|transaction)$", text, re.MULTILINE))
+    assert len(settings) == 6
+    if not tracks_statements():
+        del settings["max_prepared_statements"]
+    with PgBouncer(postgres_schema_url, **settings) as pooler:
+        url = pooler.through(postgres_schema_url)
+        with forklake.connect(url, data_path=tmp_path / "files", create=True) as lake:
+            assert lake.create_catalog("shop").snapshot == 1

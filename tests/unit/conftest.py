@@ -12,13 +12,17 @@ from psycopg import sql
 from forklake.store.statements import schema_script
 
 
+def empty_lake(connection: psycopg.Connection, schema: str) -> None:
+    """Make one in a schema, where the connection stands from then on."""
+    connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+    connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
+    connection.execute(schema_script("postgresql").encode())
+
+
 @pytest.fixture
 def postgres_connection(postgres_schema_url: str) -> Iterator[psycopg.Connection]:
     """A connection that stands in a schema with an empty lake."""
-    schema = postgres_schema_url.rpartition("=")[2]
     server = urlsplit(postgres_schema_url)._replace(query="").geturl()
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
-        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
-        connection.execute(schema_script("postgresql").encode())
+        empty_lake(connection, postgres_schema_url.rpartition("=")[2])
         yield connection

@@ -208,7 +208,7 @@ def test_values_of_what_is_built_are_bound(dialect: Dialect) -> None:
             ends = rows in ENDED and "end_snapshot" in text
             assert text.count("?") == len(rows.columns) + (2 if ends else 0)
         elif dialect == "postgresql":
-            given = set(Query(text).names)
+            given = set(Query(text, "lake").names)
             assert given - {"catalog", "end"} == set(rows.columns)
 
 
@@ -293,6 +293,7 @@ def test_what_is_built_is_valid_on_duckdb() -> None:
 
 
 def test_what_is_built_is_valid_on_postgresql(postgres_connection: psycopg.Connection) -> None:
+    schema = postgres_connection.execute("SELECT current_schema()").fetchall()[0][0]
     for place, (_, text) in enumerate(built("postgresql")):
-        result = postgres_connection.pgconn.prepare(b"built_%d" % place, Query(text).text)
+        result = postgres_connection.pgconn.prepare(b"built_%d" % place, Query(text, schema).text)
         assert result.status == pq.ExecStatus.COMMAND_OK, f"{text}: {result.error_message.decode()}"

@@ -20,8 +20,10 @@ from sqlglot import exp
 import forklake
 from forklake.store.built_statements import ADOPTED, COPIED, RETURNED, not_masked
 from forklake.store.duckdb import filled
+from forklake.store.libpq import Query
 from forklake.store.statements import Dialect, parse, schema_script, statements
 from forklake.store.tables import TABLES
+from tests.unit.conftest import empty_lake
 
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "duckdb", "postgresql")
 SOURCE = Path(forklake.__file__).parent
@@ -53,6 +55,10 @@ LAKE_WIDE_READS = {
     "dropped_catalog",
     "catalogs_at",
     "catalogs_by_names",
+    "count_catalogs",
+    "first_catalogs",
+    "fork_tree",
+    "fork_tree_nodes",
     "lineage_by_name",
     "lineages",
     "own_data_paths",
@@ -109,6 +115,10 @@ EMBEDDED_ONLY = {"lock_head", "add_snapshot", "add_changes"}
 POSTGRESQL_ONLY = {"lock_and_allocate", "record_snapshot"}
 # An embedded database has the clock of its process, and nobody commits beside another.
 POSTGRESQL_ONLY_READS = {"clock", "home", "last_announced", "open_commits"}
+# What a connection needs to know of a pooler, or to tell it.
+CONNECTING = {"set_for_session", "set_for_transaction", "prepared_under"}
+POSTGRESQL_ONLY_READS |= CONNECTING
+LAKE_WIDE_READS |= CONNECTING
 POSTGRESQL_ONLY |= POSTGRESQL_ONLY_READS
 SEQUENCES = {"ducklake_next_snapshot_id", "ducklake_next_catalog_id", "ducklake_next_file_id"}
 
@@ -281,6 +291,21 @@ def test_every_statement_is_valid_on_postgresql(postgres_connection: psycopg.Con
         numbered = re.sub(r"\$(\w+)", lambda match, places=places: f"${places[match[1]]}", text)
         result = postgres_connection.pgconn.prepare(name.encode(), numbered.encode())
         assert result.status == pq.ExecStatus.COMMAND_OK, f"{name}: {result.error_message.decode()}"
+
+
+@pytest.mark.parametrize("schema", ["lake", 'my $at lake\'s "data" \\ ducklake_table'])
+def test_every_statement_finds_its_tables_whatever_the_search_path_is(
+    postgres_database: str, schema: str
+) -> None:
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        empty_lake(connection, schema)
+        connection.execute("RESET search_path")
+        for name, text in statements("postgresql").items():
+            query = Query(text, schema)
+            result = connection.pgconn.prepare(name.encode(), query.text)
+            assert result.status == pq.ExecStatus.COMMAND_OK, f"{name}: {result.error_message.decode()}"
+            assert set(query.names) == parameters(text)
+            assert b"current_schema" not in query.text
 
 
 # ---- Used, and used rightly -----------------------------------------------------------------------------

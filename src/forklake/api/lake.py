@@ -258,8 +258,8 @@ class Lake(Handle):
         """
         commits.check_ttl(ttl)
         catalog_id, _, _ = catalog_named(self._database, self._name(name))
+        expires = None if ttl is None else self._database.now() + ttl
         with self._database.transaction() as session:
-            expires = None if ttl is None else self._database.now() + ttl
             set_expiry(session, catalog_id, expires)
             session.commit()
 

@@ -46,13 +46,14 @@ def move(database: Database, storage: Storage, *, force: bool) -> None:
     former, present = setting(database, "data_path"), storage.data_path
     if not force:
         _check_files(database, storage)
+    home = database.home()
     with database.transaction() as session:
         if present != former:
             refuse_overlap(session, present)
             set_setting(session, "data_path", present)
             if former is not None:
                 move_files(session, former, present)
-        remember_home(session, database.home())
+        remember_home(session, home)
         session.commit()
 
 

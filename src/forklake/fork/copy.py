@@ -9,16 +9,10 @@ from forklake.commit.publish import record_of
 from forklake.commit.retry import commit_once
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import SnapshotId
-from forklake.model.progress import OnProgress, Steps
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database, Session
-from forklake.store.built_statements import COPIED
-from forklake.store.lineages import copy_ancestors, reads_ancestors
-
-
-def copying(progress: OnProgress | None, name: str, catalogs: int = 1) -> Steps:
-    """What counts the tables of the metadata that are copied."""
-    return Steps(progress, f"copy metadata of {name}", "metadata tables", catalogs * len(COPIED))
+from forklake.store.lineages import copy_ancestors, copying, reads_ancestors
 
 
 def materialize(

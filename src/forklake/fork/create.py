@@ -16,7 +16,6 @@ from uuid import uuid4
 from forklake.commit.catalogs import check_ttl, record_for_many
 from forklake.commit.retry import commit_once
 from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound, StoreBusy
-from forklake.fork.copy import copying
 from forklake.fork.paths import refuse_overlap
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import CatalogId, SnapshotId
@@ -33,6 +32,7 @@ from forklake.store.lineages import (
     ask_named,
     ask_parent,
     copy_ancestors,
+    copying,
     hold_lineages,
     named,
     share_lineages,

@@ -20,6 +20,8 @@ SECRET_OPTIONS = frozenset(
     {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
 )
 """Options of PostgreSQL's client that nobody may see."""
+POOLER_OPTIONS = ("pool_mode", "prepared_statements")
+"""What an address may say of a pooler before PostgreSQL."""
 
 _ESCAPE = (
     "write each of %:/?#[]@ and spaces in a user name or a password as a percent code, such as %40 for @; "
@@ -28,7 +30,7 @@ _ESCAPE = (
 _OPTIONS = {
     "sqlite": frozenset[str](),
     "duckdb": frozenset({"metadata_schema"}),
-    "postgresql": frozenset({"metadata_schema", "pool_size"}),
+    "postgresql": frozenset({"metadata_schema", "pool_size", *POOLER_OPTIONS}),
 }
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _NO_CODE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")

@@ -2,6 +2,9 @@
 
 psycopg sends every statement of a pipeline by itself, which wakes the server each time. Here all that needs
 no answer yet waits in libpq's buffer and goes out as one packet; `make bench-commit` shows what that gains.
+
+Nothing here relies on a session. Names are written with their schema, so that no statement can reach a lake
+next door, whatever search path it meets. Behind a pooler, what a transaction needs is sent along with it.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ import re
 import select
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from itertools import count
+from secrets import token_hex
 from typing import Any
 
 import psycopg
@@ -18,21 +23,40 @@ from psycopg import pq
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 
+from forklake.model.names import quoted
 from forklake.store.backend import Row
 
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
+_RELATION = re.compile(
+    r"""(?<![\w.$"'])(?P<name>(?:ducklake|visible)_\w+)|'(?P<text>ducklake_\w+)'|current_schema\(\)"""
+)
+_STATEMENT_IS_MISSING, _STATEMENT_IS_THERE = "26000", "42P05"
+LOST_STATEMENT = (_STATEMENT_IS_MISSING, _STATEMENT_IS_THERE)
+"""How a pooler fails that gives a connection another server process and knows nothing of its statements."""
 _ESCAPED = re.compile(r'(["\\])')
 _NOTHING = object()
 
 
 class Query:
-    """A statement with named parameters, as libpq takes it: numbered."""
+    """A statement with named parameters, as libpq takes it: numbered, on the tables of one schema."""
 
-    def __init__(self, text: str) -> None:
-        """Number the names in the order in which they first appear."""
-        self.names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+    def __init__(self, text: str, schema: str) -> None:
+        """Do nothing yet: most programs run few of all statements."""
+        self._text = text
+        self._schema = schema
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The parameters in the order in which they first appear."""
+        return tuple(dict.fromkeys(_PARAMETER.findall(self._text)))
+
+    @cached_property
+    def text(self) -> bytes:
+        """What the server gets."""
         numbers = {name: f"${place}" for place, name in enumerate(self.names, 1)}
-        self.text = _PARAMETER.sub(lambda match: numbers[match[1]], text).encode()
+        # In this order: the name of a schema may look like a parameter.
+        numbered = _PARAMETER.sub(lambda match: numbers[match[1]], self._text)
+        return _in_schema(numbered, self._schema).encode()
 
     def values(self, params: Mapping[str, object]) -> list[bytes | None]:
         """The parameters in order, as text."""
@@ -40,40 +64,86 @@ class Query:
 
 
 class Wire:
-    """A connection in pipeline mode for all its life. Statements are prepared when they are first sent."""
+    """A connection in pipeline mode for all its life.
+
+    Statements are prepared when they are first sent, once it is known that they can be found again.
+    """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         """Take a connection over; psycopg must not run statements on it any more."""
         self._connection = connection
         self._server = connection.pgconn
         self._transformer = Transformer(connection)
+        self.prepares = False
+        """Whether what was prepared here can be run in later transactions."""
+        self.settings: tuple[Query, Mapping[str, object]] | None = None
+        """A statement that each transaction begins with, if another server process may run it each time."""
         self._prepared: dict[bytes, bytes] = {}
-        self._numbers = count()
-        self._waiting: list[bytes | None] = []
-        """What answers are due: the text of a statement being prepared, or None for one that runs."""
+        # Clients of one pooler may meet each other's statements.
+        token = token_hex(8)
+        self._names = (f"forklake_{token}_{number}".encode() for number in count())
+        self._waiting: list[bytes | bool] = []
+        """What answers are due: the text of a statement being prepared, or whether the answer is wanted."""
         self._server.enter_pipeline_mode()
 
-    def send(self, query: Query, params: Mapping[str, object]) -> None:
+    @property
+    def process(self) -> int:
+        """The server process that the connection was said to have when it was opened."""
+        return self._server.backend_pid
+
+    def keeps_names(self, probe: Query) -> bool:
+        """Whether the server knows a statement by the name under which it was prepared here.
+
+        A pooler that keeps track of prepared statements gives them names of its own. The `probe` looks for
+        a $name; whoever shares the server process is not left with it.
+        """
+        name = next(self._names)
+        self.send_command(b"BEGIN")
+        self._server.send_prepare(name, probe.text)
+        self._server.send_query_prepared(name, probe.values({"name": name.decode()}))
+        self._waiting += [False, True]
+        found = bool(self.rows(self.receive()[-1]))
+        if found:
+            self.send_command(b"DEALLOCATE " + name)
+        self.send_command(b"COMMIT")
+        self.receive()
+        return found
+
+    def begin(self, command: bytes) -> None:
+        """Let the begin of a transaction wait for the next `receive`."""
+        self.send_command(command)
+        self._send_settings()
+
+    def read(self, query: Query, params: Mapping[str, object]) -> list[Row]:
+        """Run one query by itself: what is sent together is one transaction."""
+        self._send_settings()
+        self.send(query, params)
+        return self.rows(self.receive()[-1])
+
+    def send(self, query: Query, params: Mapping[str, object], *, wanted: bool = True) -> None:
         """Let a statement wait for the next `receive`."""
-        name = self._prepared.get(query.text)
-        if name is None:
-            name = self._prepared[query.text] = b"forklake_%d" % next(self._numbers)
-            self._server.send_prepare(name, query.text)
-            self._waiting.append(query.text)
-        self._server.send_query_prepared(name, query.values(params))
-        self._waiting.append(None)
+        if self.prepares:
+            name = self._prepared.get(query.text)
+            if name is None:
+                name = self._prepared[query.text] = next(self._names)
+                self._server.send_prepare(name, query.text)
+                self._waiting.append(query.text)
+            self._server.send_query_prepared(name, query.values(params))
+        else:
+            self._server.send_query_params(query.text, query.values(params))
+        self._waiting.append(wanted)
 
     def send_command(self, text: bytes) -> None:
         """Let a command such as COMMIT, which needs no planning, wait for the next `receive`."""
         self._server.send_query_params(text, None)
-        self._waiting.append(None)
+        self._waiting.append(True)
 
     def receive(self) -> list[pq.abc.PGresult]:
         """Send what waits, and return the answer to each statement; the first failure is raised."""
         try:
             return self._receive()
         except psycopg.Error as error:
-            if error.sqlstate is None:
+            if error.sqlstate in (None, *LOST_STATEMENT):
                 self._server.finish()
             raise
         except BaseException:
@@ -99,14 +169,14 @@ class Wire:
         self._flush()
         answers: list[pq.abc.PGresult] = []
         failure: pq.abc.PGresult | None = None
-        for preparing in due:
+        for what in due:
             answer = self._next()
             if answer.status in (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.PIPELINE_ABORTED):
                 if failure is None:
                     failure = answer
-                if preparing is not None:
-                    del self._prepared[preparing]
-            if preparing is None:
+                if isinstance(what, bytes):
+                    del self._prepared[what]
+            if what is True:
                 answers.append(answer)
         self._next(last=True)
         if failure is not None:
@@ -117,6 +187,10 @@ class Wire:
         """The rows of an answer as Python values."""
         self._transformer.set_pgresult(answer)
         return self._transformer.load_rows(0, answer.ntuples, tuple)
+
+    def _send_settings(self) -> None:
+        if self.settings is not None:
+            self.send(*self.settings, wanted=False)
 
     def _next(self, *, last: bool = False) -> pq.abc.PGresult:
         """The next answer; behind each but the last stands an empty one."""
@@ -145,6 +219,21 @@ def run_now(connection: psycopg.Connection[Any], query: Query, params: Mapping[s
     answer = connection.pgconn.exec_params(query.text, query.values(params))
     if answer.status != pq.ExecStatus.COMMAND_OK:
         raise error_from_result(answer)
+
+
+def _in_schema(text: str, schema: str) -> str:
+    """A statement whose tables, views and sequences are those of one schema, whatever the search path is."""
+
+    def written(match: re.Match[str]) -> str:
+        if match["name"]:
+            return f"{quoted(schema)}.{match['name']}"
+        return _literal(f"{quoted(schema)}.{match['text']}" if match["text"] else schema)
+
+    return _RELATION.sub(written, text)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _wait(socket: int, events: int) -> int:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
-from forklake.model.progress import Steps
+from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database, Row, Session, as_time
 from forklake.store.built_statements import COPIED
 
@@ -116,6 +116,11 @@ def shared_histories(
 def reads_ancestors(reader: Database | Session, catalog: CatalogId) -> bool:
     """Whether a catalog reads rows of others beside its own."""
     return bool(reader.rows("live_ancestors", catalog=catalog))
+
+
+def copying(progress: OnProgress | None, name: str, catalogs: int = 1) -> Steps:
+    """What counts the tables of the metadata that are copied."""
+    return Steps(progress, f"copy metadata of {name}", "metadata tables", catalogs * len(COPIED))
 
 
 def copy_ancestors(session: Session, catalog: CatalogId, steps: Steps) -> None:

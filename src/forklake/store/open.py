@@ -16,7 +16,7 @@ from forklake.errors import (
     UnsupportedVersion,
 )
 from forklake.model.names import check_name
-from forklake.store.address import EXAMPLES, Address, file_url
+from forklake.store.address import EXAMPLES, POOLER_OPTIONS, Address, file_url
 from forklake.store.backend import Database, UniqueViolation
 from forklake.store.home import remember_home
 from forklake.store.settings import add_setting, setting
@@ -49,7 +49,10 @@ def open_database(address: Address, *, create: bool) -> Database:
                 raise MissingDependency(
                     f"the driver of PostgreSQL cannot be loaded ({error}): run pip install 'psycopg[binary]'"
                 ) from error
-            return PostgresDatabase(conninfo, metadata_schema=schema, pool_size=_pool_size(address))
+            options = {name: address.options[name] for name in POOLER_OPTIONS if name in address.options}
+            return PostgresDatabase(
+                conninfo, metadata_schema=schema, pool_size=_pool_size(address), options=options
+            )
         case _:
             raise InvalidUrl(f"an address needs a file or a server; use {EXAMPLES}")
 
@@ -90,8 +93,9 @@ def create_lake(database: Database, data_path: str) -> bool:
         if database.exists():
             return False
         raise
+    home = database.home()
     with database.transaction() as session:
-        remember_home(session, database.home())
+        remember_home(session, home)
         session.commit()
     return True
 
@@ -132,10 +136,11 @@ def data_path_of(database: Database, given: str | None) -> str:
             "say it once with `forklake --lake URL init --data-path …`"
         )
     # A lake that was created with psql learns its path from the first who says it.
+    home = database.home()
     with suppress(UniqueViolation), database.transaction() as session:
         if setting(session, "data_path") is None:
             add_setting(session, "data_path", given)
-            remember_home(session, database.home())
+            remember_home(session, home)
             session.commit()
     return data_path_of(database, given)
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -27,6 +27,7 @@ from forklake.errors import (
     raise_alone,
 )
 from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.names import quoted
 from forklake.store.address import SECRET_OPTIONS, unreadable
 from forklake.store.backend import (
     PAUSES,
@@ -44,8 +45,9 @@ from forklake.store.backend import (
 )
 from forklake.store.built_statements import end_text, insert_text, update_text
 from forklake.store.commits_in_flight import CommitsInFlight
-from forklake.store.libpq import Query, Wire, run_now
+from forklake.store.libpq import LOST_STATEMENT, Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
+from forklake.store.pooler import Pooler
 from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
 
@@ -53,7 +55,9 @@ LONGEST_NAME = 63
 
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "forklake"}
 # Every statement is keyed, so an index is right however few rows there were when its plan was made and kept.
-_PLANNING = (("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"))
+_PLANNING = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+_KEPT = 1024
+"""Statements of sets that are not built again: some for each lake."""
 _MANY = 4096
 """Sets of more rows than this are sent at once."""
 _INIT_LOCK = 0x666F726B6C616B65
@@ -71,8 +75,10 @@ class PostgresDatabase:
 
     dialect: Dialect = "postgresql"
 
-    def __init__(self, conninfo: str, *, metadata_schema: str, pool_size: int) -> None:
-        """Connect once, so that a wrong address fails here and says why."""
+    def __init__(
+        self, conninfo: str, *, metadata_schema: str, pool_size: int, options: Mapping[str, str]
+    ) -> None:
+        """Connect once, so that a wrong address fails here and says why. `options` are about a `Pooler`."""
         if len(metadata_schema.encode()) > LONGEST_NAME:
             raise InvalidUrl(
                 f"PostgreSQL keeps {LONGEST_NAME} bytes of a name: choose a shorter metadata_schema"
@@ -81,8 +87,11 @@ class PostgresDatabase:
         self._conninfo = conninfo
         self._defaults = {name: value for name, value in _DEFAULTS.items() if name not in given}
         self.metadata_schema = metadata_schema
-        self.url = _shown(given, metadata_schema)
-        self.statements = {name: Query(text) for name, text in statements(self.dialect).items()}
+        self._pooler = Pooler.of(options)
+        self.url = _shown(given, {"metadata_schema": metadata_schema, **options})
+        self.statements = {
+            name: Query(text, metadata_schema) for name, text in statements(self.dialect).items()
+        }
         self.pool = ConnectionPool(self._open_wire, most=pool_size, usable=Wire.is_usable)
         self._in_flight = CommitsInFlight(self)
         self._connect().close()
@@ -130,11 +139,15 @@ class PostgresDatabase:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INIT_LOCK])
             schema = sql.Identifier(self.metadata_schema)
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
-            connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(schema))
+            connection.execute("SELECT set_config('search_path', %s, true)", [self._search_path])
             if connection.execute(self.statements["metadata_exists"].text).fetchone():
                 raise UniqueViolation("another process has created the lake meanwhile")
             connection.execute(schema_script(self.dialect).encode())
-            run_now(connection, _insert(SETTINGS), _columns(SETTINGS, list(settings.items())))
+            run_now(
+                connection,
+                _insert(self.metadata_schema, SETTINGS),
+                _columns(SETTINGS, list(settings.items())),
+            )
 
     def close(self) -> None:
         """Give back every connection."""
@@ -142,13 +155,11 @@ class PostgresDatabase:
 
     def _rows_once(self, statement: str, params: Mapping[str, object]) -> list[Row]:
         with translated(self.url), self.pool.connection() as wire:
-            wire.send(self.statements[statement], params)
-            (answer,) = wire.receive()
-            return wire.rows(answer)
+            return wire.read(self.statements[statement], params)
 
     def _connect(self) -> Connection:
         try:
-            return psycopg.connect(self._conninfo, **self._defaults)
+            return psycopg.connect(self._conninfo, prepare_threshold=None, **self._defaults)
         except psycopg.Error as error:
             told = _hidden(str(error), self._given)
             if told != str(error):
@@ -165,11 +176,19 @@ class PostgresDatabase:
             # The server was there before, so it may come back.
             raise Interrupted(str(error)) from error
         connection.autocommit = True
-        path = sql.Identifier(self.metadata_schema).as_string(connection)
-        with translated(self.url):
-            for name, value in (("search_path", path), *_PLANNING):
-                connection.execute("SELECT set_config(%s, %s, false)", [name, value])
-            return Wire(connection)
+        wire = Wire(connection)
+        try:
+            with translated(self.url):
+                self._pooler.set_up(wire, {"search_path": self._search_path, **_PLANNING}, self.statements)
+        except BaseException:
+            wire.close()
+            raise
+        return wire
+
+    @property
+    def _search_path(self) -> str:
+        """Where functions are looked for, after those of PostgreSQL; what is temporary comes last."""
+        return f"{quoted(self.metadata_schema)}, pg_temp"
 
 
 class PostgresSession(OpenTransaction):
@@ -179,6 +198,7 @@ class PostgresSession(OpenTransaction):
         """Take a connection; the transaction begins with the first statement."""
         self._open = False
         self._database = database
+        self._schema = database.metadata_schema
         self._ends: list[tuple[int, int, str]] = []
         """Which of the waiting statements must end how many rows of which table."""
         self._asked: list[tuple[int, list[list[Row]]]] = []
@@ -186,7 +206,7 @@ class PostgresSession(OpenTransaction):
         self._sent = 1
         self._pid = os.getpid()
         self._wire = database.pool.take()
-        self._wire.send_command(_BEGIN)
+        self._wire.begin(_BEGIN)
         self._open = True
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
@@ -214,19 +234,20 @@ class PostgresSession(OpenTransaction):
     def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         """Add rows to a table."""
         if rows:
-            self._send(_insert(into), _columns(into, rows))
+            self._send(_insert(self._schema, into), _columns(into, rows))
         if len(rows) > _MANY:
             # What waits is kept in memory.
             self._answers()
 
     def update(self, of: RowSet, rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""
-        self._send(_update(of), _columns(of, rows))
+        self._send(_update(self._schema, of), _columns(of, rows))
 
     def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
         """Set the end of a catalog's own live rows; checked with the other answers, before the commit."""
         self._ends.append((self._sent, len(rows), of.table))
-        self._send(_end(of), _columns(of, rows) | {"catalog": catalog, "end": end})
+        ended = _columns(of, rows) | {"catalog": catalog, "end": end}
+        self._send(_end(self._schema, of), ended)
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
         """Draw the number of a snapshot, and numbers for what it creates."""
@@ -320,19 +341,19 @@ def _columns(into: RowSet, rows: Sequence[Row]) -> dict[str, Any]:
     return {name: [row[place] for row in rows] for place, name in enumerate(into.columns)}
 
 
-@cache
-def _insert(rows: RowSet) -> Query:
-    return Query(insert_text("postgresql", rows))
+@lru_cache(_KEPT)
+def _insert(schema: str, rows: RowSet) -> Query:
+    return Query(insert_text("postgresql", rows), schema)
 
 
-@cache
-def _update(rows: RowSet) -> Query:
-    return Query(update_text("postgresql", rows))
+@lru_cache(_KEPT)
+def _update(schema: str, rows: RowSet) -> Query:
+    return Query(update_text("postgresql", rows), schema)
 
 
-@cache
-def _end(rows: RowSet) -> Query:
-    return Query(end_text("postgresql", rows))
+@lru_cache(_KEPT)
+def _end(schema: str, rows: RowSet) -> Query:
+    return Query(end_text("postgresql", rows), schema)
 
 
 def _parameters(conninfo: str) -> dict[str, Any]:
@@ -352,7 +373,7 @@ def _hidden(text: str, parameters: Mapping[str, Any]) -> str:
     return text
 
 
-def _shown(parameters: Mapping[str, Any], metadata_schema: str) -> str:
+def _shown(parameters: Mapping[str, Any], ours: Mapping[str, str]) -> str:
     """The address without a password, for messages and for other processes that know the password."""
     given = {name: str(value) for name, value in parameters.items() if name not in SECRET_OPTIONS}
     user, name = given.pop("user", ""), given.pop("dbname", "")
@@ -362,7 +383,7 @@ def _shown(parameters: Mapping[str, Any], metadata_schema: str) -> str:
         host, port = given.pop("host", ""), given.pop("port", "")
         place = (f"[{host}]" if ":" in host else quote(host, safe="")) + (port and f":{port}")
     before = (user and f"{quote(user, safe='')}@") + place
-    options = urlencode({**given, "metadata_schema": metadata_schema}, quote_via=quote)
+    options = urlencode({**given, **ours}, quote_via=quote)
     return f"postgresql://{before}/{quote(name, safe='')}?{options}"
 
 
@@ -374,6 +395,11 @@ def translated(url: str) -> Generator[None, None, None]:
     except psycopg.errors.UniqueViolation as error:
         raise UniqueViolation(str(error)) from error
     except psycopg.Error as error:
+        if error.sqlstate in LOST_STATEMENT:
+            raise Interrupted(
+                f"a pooler before {url} does not keep prepared statements: add prepared_statements=off "
+                f"to the address ({_first_line(error)})"
+            ) from error
         if _again(error):
             raise Interrupted(f"{url} gave up: {_first_line(error)}; try again") from error
         raise _error(url, error) from error

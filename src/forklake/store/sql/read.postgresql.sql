@@ -31,3 +31,19 @@ SELECT DISTINCT pid
    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
    AND classid = hashtext(current_schema())::oid
    AND (($before::bigint - objid::bigint) & 4294967295) BETWEEN 1 AND 2147483647;
+
+-- name: set_for_session
+-- Settings of a connection for its life, and no row if that is not its own: a pooler says another process than the
+-- one that runs this, which the pooler's other clients will meet as well.
+SELECT set_config(s.name, s.value, false)
+  FROM unnest($names::text[], $values::text[]) AS s(name, value)
+ WHERE $own::boolean OR pg_backend_pid() = $pid::int;
+
+-- name: set_for_transaction
+-- The same until the transaction ends.
+SELECT set_config(s.name, s.value, true)
+  FROM unnest($names::text[], $values::text[]) AS s(name, value);
+
+-- name: prepared_under
+-- Whether this server process has a statement of that name.
+SELECT 1 FROM pg_prepared_statements WHERE name = $name;
