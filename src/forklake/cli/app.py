@@ -39,6 +39,7 @@ class Command(TyperCommand):
 COMMANDS = {
     "init": "commands",
     "moved": "commands",
+    "upgrade": "maintenance",
     "create": "commands",
     "catalogs": "commands",
     "fork": "forks",

@@ -20,6 +20,7 @@ from forklake.cli.merge import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.compact.compaction import CompactedTable
 from forklake.model.entities import TableInfo
+from forklake.store.upgrades.upgrade import UpgradeResult
 
 _HEAD = """\
 # The command line
@@ -47,6 +48,7 @@ The global options may stand before the command or after it; after it they count
 RESULTS: dict[str, tuple[str, type[Any]]] = {
     "init": ("an object", LakeThere),
     "moved": ("an object", LakeThere),
+    "upgrade": ("an object", UpgradeResult),
     "create": ("an object", CatalogNow),
     "catalogs": ("a list of objects", CatalogListed),
     "fork": ("an object", ForkMade),
