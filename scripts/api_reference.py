@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -29,10 +30,11 @@ _HEAD = """\
 
 Made by `python -m scripts.api_reference > docs/api.md`; a test fails when it is stale.
 
-What is below can be imported from `forklake`, `forklake.spark` and `forklake.distributed`. Anything else may change.
+What is below can be imported from `forklake`, `forklake.spark` and `forklake.distributed`. Anything else may
+change.
 
-- `**commit_info` stands for the keywords `author=`, `message=` and `extra=`, which are stored with the commit. A transaction takes
-  them when it begins.
+- `**commit_info` stands for the keywords `author=`, `message=` and `extra=`, which are stored with the commit.
+  A transaction takes them when it begins.
 - A `Moment` is a snapshot id, a `datetime`, or an ISO 8601 string; without a time zone it is local time.
 - A `Name` is `"orders"` (in schema `main`), `"sales.orders"`, or a pair `("sales", "orders")`.
 - `Rows` are Arrow tables, batches and streams, pandas and polars DataFrames, DuckDB relations, a scan, files
@@ -248,7 +250,7 @@ def _described(kind: type[Any]) -> dict[str, str]:
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     body = tree.body if isinstance(tree, ast.ClassDef) else []
     found: dict[str, str] = {}
-    for before, after in zip(body, body[1:], strict=False):
+    for before, after in pairwise(body):
         if (
             isinstance(before, ast.AnnAssign)
             and isinstance(before.target, ast.Name)
