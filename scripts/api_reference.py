@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
@@ -33,9 +34,9 @@ Made by `python -m scripts.api_reference > docs/api.md`; a test fails when it is
 What is below can be imported from `forklake`, `forklake.spark` and `forklake.distributed`. Anything else may
 change.
 
-- `**commit_info` stands for the keywords `author=`, `message=` and `extra=`, which are stored with the commit.
-  A transaction takes them when it begins.
-- A `Moment` is a snapshot id, a `datetime`, or an ISO 8601 string; without a time zone it is local time.
+- `**commit_info` stands for the keywords `author=`, `message=` and `extra=`, which are stored with the
+  commit. A transaction takes them when it begins.
+- A `Moment` is a snapshot id, a `datetime` or an ISO 8601 string; without a time zone it is local time.
 - A `Name` is `"orders"` (in schema `main`), `"sales.orders"`, or a pair `("sales", "orders")`.
 - `Rows` are Arrow tables, batches and streams, pandas and polars DataFrames, DuckDB relations, a scan, files
   (`Lake.read`), a dict of columns, or a list of dicts.
@@ -73,6 +74,9 @@ INTERNAL = {
     "Change": {"renumbered"},
     "Options": {"with_settings"},
     "Rewrite": {"newest_row"},
+    "ScanPlan": {"find_pruned", "has_old_names", "mappings", "steady"},
+    "Schema": {"origin", "path"},
+    "Column": {"order", "origin"},
     "BaseFile": {"inlined_since", "replaces"},
     "Conflict": {"read_rows"},
     "Manifest": {"at", "digest", "piece", "sizes"},
@@ -150,8 +154,8 @@ def _class(name: str, kind: type[Any], shown: _Shown) -> Iterator[str]:
         known = shown.owners.setdefault(_function_of(value), name)
         if known != name:
             elsewhere.setdefault(known, []).append(member)
-        elif isinstance(value, property):
-            yield f"- **`{member}`**: {_one_paragraph(value.fget)}\n"
+        elif isinstance(value, property | cached_property):
+            yield f"- **`{member}`**: {_one_paragraph(_function_of(value))}\n"
         else:
             yield f"#### `{name}.{member}`\n"
             yield from _function(member, getattr(kind, member))
@@ -168,12 +172,16 @@ def _members(kind: type[Any]) -> Iterator[tuple[str, Any]]:
         for member, value in vars(owner).items():
             if member.startswith("_") or member in seen:
                 continue
-            if isinstance(value, property | classmethod | staticmethod) or inspect.isfunction(value):
+            if isinstance(
+                value, property | cached_property | classmethod | staticmethod
+            ) or inspect.isfunction(value):
                 seen.add(member)
                 yield member, value
 
 
 def _function_of(value: Any) -> object:
+    if isinstance(value, cached_property):
+        return value.func
     if isinstance(value, property):
         return value.fget
     return getattr(value, "__func__", value)
@@ -242,7 +250,8 @@ def _fields(kind: type[Any]) -> Iterator[str]:
         yield "|---|---|---|"
         for field in rows:
             text = " ".join(described.get(field.name, "").split())
-            yield f"| `{field.name}` | `{_type(field.type)}` | {text} |".replace(" | None`", " or None`")
+            kind_text = _type(field.type).replace("|", "\\|")
+            yield f"| `{field.name}` | `{kind_text}` | {text} |"
         yield ""
 
 

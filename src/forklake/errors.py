@@ -59,7 +59,7 @@ def raise_alone(error: ForklakeError) -> NoReturn:
 
 
 class ForklakeError(Exception):
-    """Base of everything that forklake raises on purpose."""
+    """The base of all errors of forklake."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let every error, with the values that it carries, reach another process."""
@@ -71,11 +71,11 @@ class StoreError(ForklakeError):
 
 
 class InvalidUrl(StoreError):
-    """The address of a lake cannot be read."""
+    """The URL of a lake or of its data cannot be parsed."""
 
 
 class StoreUnavailable(StoreError):
-    """Nothing answers at the address, or it denies access."""
+    """The metadata database does not answer, or denies access."""
 
 
 class StoreBusy(StoreError):
@@ -87,15 +87,15 @@ class ReadOnlyStore(StoreError):
 
 
 class MetadataNotFound(StoreError):
-    """No lake has been created at the address."""
+    """There is no lake at this URL."""
 
 
 class MetadataExists(StoreError):
-    """A lake is there already."""
+    """There is a lake at this URL already."""
 
 
 class UnsupportedVersion(StoreError):
-    """A lake of another version, or of another format, is there."""
+    """The metadata is of another version or format."""
 
 
 class CorruptMetadata(StoreError):
@@ -107,7 +107,7 @@ class NamingError(ForklakeError):
 
 
 class InvalidName(NamingError):
-    """A name that nothing may have."""
+    """A name is empty, too long, or has control characters."""
 
 
 class NotFound(NamingError):
@@ -171,7 +171,7 @@ class ColumnExists(AlreadyExists):
 
 
 class InvalidSchemaChange(ForklakeError):
-    """A change of structure that would make data unreadable or ambiguous."""
+    """A schema change would make data unreadable or ambiguous."""
 
 
 class DuplicateColumn(InvalidSchemaChange):
@@ -187,7 +187,7 @@ class UnknownType(ForklakeError):
 
 
 class InvalidPredicate(ForklakeError):
-    """A filter does not parse, or names something that is not there."""
+    """A condition does not parse, or names a column that does not exist."""
 
 
 class InvalidData(ForklakeError):
@@ -195,7 +195,7 @@ class InvalidData(ForklakeError):
 
 
 class InvalidArgument(ForklakeError):
-    """An option lies outside its range."""
+    """An argument has a wrong type or value."""
 
 
 class DataPathOverlap(ForklakeError):
@@ -215,7 +215,7 @@ class FileMissing(StorageError):
 
 
 class EngineError(ForklakeError):
-    """DuckDB or Spark could not run what it was given."""
+    """DuckDB or Spark failed."""
 
 
 class TransactionClosed(ForklakeError):
@@ -223,11 +223,11 @@ class TransactionClosed(ForklakeError):
 
 
 class NotPicklable(ForklakeError, TypeError):
-    """A handle belongs to the process that opened it."""
+    """A handle belongs to the process that opened it, and cannot be pickled."""
 
 
 class CommitConflict(ForklakeError):
-    """Somebody else committed a change that ours cannot follow; nothing was written."""
+    """Another commit conflicts with this one; nothing was written."""
 
     def __init__(self, message: str, conflicts: Sequence[Conflict] = ()) -> None:
         """Keep what collided as values, beside the sentence."""
@@ -236,11 +236,11 @@ class CommitConflict(ForklakeError):
 
 
 class MergeConflict(CommitConflict):
-    """Two catalogs changed the same thing since they parted; nothing was written."""
+    """Both catalogs changed the same rows or definitions; nothing was written."""
 
 
 class CommittedBefore(ForklakeError):
-    """Work that is done once was committed before; nothing was written."""
+    """Work of this name (`once=`) was committed before; nothing was written."""
 
     def __init__(self, message: str, snapshot_id: int) -> None:
         """Keep the snapshot that it became."""
@@ -253,11 +253,11 @@ class ReservationError(ForklakeError):
 
 
 class ReservationExpired(ReservationError):
-    """The reservation's time ran out before it was committed."""
+    """The distributed snapshot expired before it was committed."""
 
 
 class ReservationConsumed(ReservationError):
-    """The reservation was committed or cancelled before."""
+    """The distributed snapshot was committed or cancelled before."""
 
     def __init__(self, message: str, snapshot_id: int | None = None) -> None:
         """Keep the snapshot that it became, if it was committed."""
@@ -266,7 +266,7 @@ class ReservationConsumed(ReservationError):
 
 
 class InvalidManifest(ReservationError):
-    """A manifest is torn, belongs to another reservation, or names what cannot be."""
+    """A manifest is truncated, or belongs to another distributed snapshot."""
 
 
 class MissingDependency(ForklakeError):

@@ -23,12 +23,12 @@ from forklake.store.backend import Database
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A reservation that was cleared up."""
+    """A distributed snapshot whose files were deleted."""
 
     reservation_id: str
     state: str
     files: int
-    """How many files were removed."""
+    """The number of deleted files."""
 
 
 def sweep(database: Database, storage: Storage, now: datetime) -> list[Swept]:

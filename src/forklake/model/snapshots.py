@@ -16,7 +16,7 @@ from forklake.model.names import check_text
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One commit: its number, when, in which catalog, and what it did in DuckLake's notation."""
+    """A snapshot: its id, timestamp, catalog, and its changes in DuckLake's notation."""
 
     id: SnapshotId
     time: datetime
@@ -31,7 +31,7 @@ class Snapshot:
 
     @property
     def summary(self) -> str:
-        """What it did, in words and with the names that things had then: `inserted into sales.orders`."""
+        """The changes in words, with the names at that time: `inserted into sales.orders`."""
         return summary_of(self.changes, self._footprint, self._catalogs)
 
 

@@ -361,7 +361,7 @@ class CatalogState:
         return self._last_columns[table]
 
     def views(self) -> list[View]:
-        """Every view."""
+        """List the views."""
         return [_view(row) for row in self._rows("views")]
 
     def view_named(self, schema: SchemaId, name: str) -> View | None:
@@ -370,7 +370,7 @@ class CatalogState:
         return _view(found[0]) if found else None
 
     def macros(self) -> list[Macro]:
-        """Every macro with its overloads."""
+        """List the macros with their overloads."""
         found = self._rows("macros")
         if not found:
             return []

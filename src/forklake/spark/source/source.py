@@ -23,9 +23,9 @@ from forklake.spark.source.stream_write import StreamWriter
 
 
 class ForklakeDataSource(DataSource):
-    """`spark.read.format("forklake")`, and the same for `write`, `readStream` and `writeStream`.
+    """The data source `spark.read.format("forklake")`, also for `write`, `readStream` and `writeStream`.
 
-    `forklake.spark.session()` registers it; `spark.dataSource.register(ForklakeDataSource)` does on others.
+    `session()` registers it; on other sessions call `spark.dataSource.register(ForklakeDataSource)`.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
