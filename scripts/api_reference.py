@@ -66,8 +66,6 @@ RETURNED = (
 """Values that methods return, and that nobody has to import."""
 
 INTERNAL = {
-    "Catalog": {"apply", "read", "workbench"},
-    "Transaction": {"apply", "read", "workbench"},
     "Scan": {"selection"},
     "ChangeFeed": {"predicate", "source"},
     "RowDiff": {"predicate", "source"},
@@ -147,6 +145,8 @@ def _class(name: str, kind: type[Any], shown: _Shown) -> Iterator[str]:
     yield f"### class `{name}`\n"
     yield f"{_doc(kind)}\n"
     yield from _fields(kind)
+    for attribute, text in _attributes(kind).items():
+        yield f"- **`{attribute}`**: {' '.join(text.split())}\n"
     elsewhere: dict[str, list[str]] = {}
     for member, value in _members(kind):
         if member in INTERNAL.get(name, set()):
@@ -255,19 +255,34 @@ def _fields(kind: type[Any]) -> Iterator[str]:
         yield ""
 
 
-def _described(kind: type[Any]) -> dict[str, str]:
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    body = tree.body if isinstance(tree, ast.ClassDef) else []
+def _attributes(kind: type[Any]) -> dict[str, str]:
+    """What `__init__` sets on a handle, if a string stands below it."""
+    return {} if is_dataclass(kind) else _described(kind.__init__, public_only=True)
+
+
+def _described(owner: Any, *, public_only: bool = False) -> dict[str, str]:
+    """Attributes that are assigned in a class or function, with the strings that stand below them."""
+    if not (inspect.isclass(owner) or inspect.isfunction(owner)):
+        return {}
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    body = tree.body if isinstance(tree, ast.ClassDef | ast.FunctionDef) else []
     found: dict[str, str] = {}
     for before, after in pairwise(body):
-        if (
-            isinstance(before, ast.AnnAssign)
-            and isinstance(before.target, ast.Name)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-        ):
-            found[before.target.id] = str(after.value.value)
-    return found
+        name = _assigned(before)
+        if name and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            found[name] = str(after.value.value)
+    return {name: text for name, text in found.items() if not (public_only and name.startswith("_"))}
+
+
+def _assigned(statement: ast.stmt) -> str | None:
+    """The name of the attribute that a statement assigns: `x: int = 1` in a class, `self.x = 1` elsewhere."""
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+        case ast.Assign(targets=[ast.Attribute(attr=name)]):
+            return name
+        case _:
+            return None
 
 
 def _doc(value: Any) -> str:

@@ -78,6 +78,7 @@ class Lake(Handle):
         self._context = LakeContext(database, storage)
         self._database = database
         self.data_path = storage.data_path
+        """The folder or bucket of the data files."""
 
     @property
     def url(self) -> str:
