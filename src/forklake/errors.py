@@ -2,7 +2,7 @@
 
 ForklakeError
 ├── StoreError                  the metadata database
-│   ├── InvalidUrl                  the address of a lake cannot be read
+│   ├── InvalidUrl                  the URL of a lake or of its data cannot be parsed
 │   ├── StoreUnavailable            nothing answers there, or access is denied
 │   ├── StoreBusy                   another process holds the database
 │   ├── ReadOnlyStore               the database cannot be written
@@ -20,9 +20,9 @@ ForklakeError
 │   ├── DuplicateColumn             two columns of one name
 │   └── SchemaNotEmpty              a schema that still holds something
 ├── UnknownType                 a type that forklake, or the engine asked, does not know
-├── InvalidPredicate            a filter that does not parse or names what is not there
+├── InvalidPredicate            a condition that does not parse, or names an unknown column
 ├── InvalidData                 values that do not fit their table
-├── InvalidArgument             an option outside its range
+├── InvalidArgument             an argument of a wrong type or value
 ├── DataPathOverlap             two catalogs would write into one folder
 ├── DataPathMismatch            the lake keeps its files elsewhere
 ├── StorageError                the disk or bucket with the data files
@@ -30,13 +30,13 @@ ForklakeError
 ├── EngineError                 DuckDB could not run what it was given
 ├── TransactionClosed           a transaction used after its end
 ├── NotPicklable                a handle that cannot be sent to another process
-├── CommitConflict              somebody else changed the same thing first
+├── CommitConflict              another commit changed the same thing first
 │   └── MergeConflict
 ├── CommittedBefore             work of this name was committed, and is not done twice
 ├── ReservationError            (abstract) a distributed snapshot cannot be committed
 │   ├── ReservationExpired          its time ran out
 │   ├── ReservationConsumed         it was committed or cancelled before
-│   └── InvalidManifest             a manifest is torn, foreign, or does not fit
+│   └── InvalidManifest             a manifest is truncated, or belongs elsewhere
 └── MissingDependency           an optional package is not installed
 """
 

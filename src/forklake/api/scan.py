@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Scan(Forms):
-    """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
+    """A read of a table at one snapshot. Nothing is read before a method asks for rows."""
 
     _source: Source
     _context: LakeContext
