@@ -113,10 +113,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def replay(
         self, onto: str | Catalog | None = None, *, dry_run: bool = False, **info: Unpack[CommitInfo]
     ) -> ReplayResult:
-        """Put what this fork did on top of its parent, or of another catalog, as that is now.
-
-        See `Lake.replay`.
-        """
+        """Replay this fork on top of its parent, or of another catalog; see `Lake.replay`."""
         target = self.parent if onto is None else onto
         if target is None:
             raise InvalidArgument(

@@ -260,7 +260,7 @@ class Table(RowVerbs):
     # ---- Maintenance ---
 
     def flush_inlined(self, **info: Unpack[CommitInfo]) -> int:
-        """Move rows that live in the metadata database into Parquet files; returns how many there were."""
+        """Write inlined rows to Parquet files. Returns the number of rows."""
         return flush(self._scope.with_commit_info(**info), lambda draft: [draft.table(self._id)])
 
     def compact(
