@@ -2,7 +2,7 @@
 
 ForklakeError
 ├── StoreError                  the metadata database
-│   ├── InvalidUrl                  the address of a lake cannot be read
+│   ├── InvalidUrl                  the URL of a lake or of its data cannot be parsed
 │   ├── StoreUnavailable            nothing answers there, or access is denied
 │   ├── StoreBusy                   another process holds the database
 │   ├── ReadOnlyStore               the database cannot be written
@@ -20,9 +20,9 @@ ForklakeError
 │   ├── DuplicateColumn             two columns of one name
 │   └── SchemaNotEmpty              a schema that still holds something
 ├── UnknownType                 a type that forklake, or the engine asked, does not know
-├── InvalidPredicate            a filter that does not parse or names what is not there
+├── InvalidPredicate            a condition that does not parse, or names an unknown column
 ├── InvalidData                 values that do not fit their table
-├── InvalidArgument             an option outside its range
+├── InvalidArgument             an argument of a wrong type or value
 ├── DataPathOverlap             two catalogs would write into one folder
 ├── DataPathMismatch            the lake keeps its files elsewhere
 ├── StorageError                the disk or bucket with the data files
@@ -30,13 +30,13 @@ ForklakeError
 ├── EngineError                 DuckDB could not run what it was given
 ├── TransactionClosed           a transaction used after its end
 ├── NotPicklable                a handle that cannot be sent to another process
-├── CommitConflict              somebody else changed the same thing first
+├── CommitConflict              another commit changed the same thing first
 │   └── MergeConflict
 ├── CommittedBefore             work of this name was committed, and is not done twice
 ├── ReservationError            (abstract) a distributed snapshot cannot be committed
 │   ├── ReservationExpired          its time ran out
 │   ├── ReservationConsumed         it was committed or cancelled before
-│   └── InvalidManifest             a manifest is torn, foreign, or does not fit
+│   └── InvalidManifest             a manifest is truncated, or belongs elsewhere
 └── MissingDependency           an optional package is not installed
 """
 
@@ -61,7 +61,7 @@ def raise_alone(error: ForklakeError) -> NoReturn:
 
 
 class ForklakeError(Exception):
-    """Base of everything that forklake raises on purpose."""
+    """The base of all errors of forklake."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let every error, with the values that it carries, reach another process."""
@@ -73,11 +73,11 @@ class StoreError(ForklakeError):
 
 
 class InvalidUrl(StoreError):
-    """The address of a lake cannot be read."""
+    """The URL of a lake or of its data cannot be parsed."""
 
 
 class StoreUnavailable(StoreError):
-    """Nothing answers at the address, or it denies access."""
+    """The metadata database does not answer, or denies access."""
 
 
 class StoreBusy(StoreError):
@@ -89,15 +89,15 @@ class ReadOnlyStore(StoreError):
 
 
 class MetadataNotFound(StoreError):
-    """No lake has been created at the address."""
+    """There is no lake at this URL."""
 
 
 class MetadataExists(StoreError):
-    """A lake is there already."""
+    """There is a lake at this URL already."""
 
 
 class UnsupportedVersion(StoreError):
-    """A lake of another version, or of another format, is there."""
+    """The metadata is of another version or format."""
 
 
 class CorruptMetadata(StoreError):
@@ -109,7 +109,7 @@ class NamingError(ForklakeError):
 
 
 class InvalidName(NamingError):
-    """A name that nothing may have."""
+    """A name is empty, too long, or has control characters."""
 
 
 class NotFound(NamingError):
@@ -173,7 +173,7 @@ class ColumnExists(AlreadyExists):
 
 
 class InvalidSchemaChange(ForklakeError):
-    """A change of structure that would make data unreadable or ambiguous."""
+    """A schema change would make data unreadable or ambiguous."""
 
 
 class DuplicateColumn(InvalidSchemaChange):
@@ -189,7 +189,7 @@ class UnknownType(ForklakeError):
 
 
 class InvalidPredicate(ForklakeError):
-    """A filter does not parse, or names something that is not there."""
+    """A condition does not parse, or names a column that does not exist."""
 
 
 class InvalidData(ForklakeError):
@@ -197,7 +197,7 @@ class InvalidData(ForklakeError):
 
 
 class InvalidArgument(ForklakeError):
-    """An option lies outside its range."""
+    """An argument has a wrong type or value."""
 
 
 class DataPathOverlap(ForklakeError):
@@ -217,7 +217,7 @@ class FileMissing(StorageError):
 
 
 class EngineError(ForklakeError):
-    """DuckDB or Spark could not run what it was given."""
+    """DuckDB or Spark failed."""
 
 
 class TransactionClosed(ForklakeError):
@@ -225,11 +225,11 @@ class TransactionClosed(ForklakeError):
 
 
 class NotPicklable(ForklakeError, TypeError):
-    """A handle belongs to the process that opened it."""
+    """A handle belongs to the process that opened it, and cannot be pickled."""
 
 
 class CommitConflict(ForklakeError):
-    """Somebody else committed a change that ours cannot follow; nothing was written."""
+    """Another commit conflicts with this one; nothing was written."""
 
     def __init__(self, message: str, conflicts: Sequence[Conflict] = ()) -> None:
         """Keep what collided as values, beside the sentence."""
@@ -243,11 +243,11 @@ class CommitConflict(ForklakeError):
 
 
 class MergeConflict(CommitConflict):
-    """Two catalogs changed the same thing since they parted; nothing was written."""
+    """Both catalogs changed the same rows or definitions; nothing was written."""
 
 
 class CommittedBefore(ForklakeError):
-    """Work that is done once was committed before; nothing was written."""
+    """Work of this name (`once=`) was committed before; nothing was written."""
 
     def __init__(self, message: str, snapshot_id: int) -> None:
         """Keep the snapshot that it became."""
@@ -260,11 +260,11 @@ class ReservationError(ForklakeError):
 
 
 class ReservationExpired(ReservationError):
-    """The reservation's time ran out before it was committed."""
+    """The distributed snapshot expired before it was committed."""
 
 
 class ReservationConsumed(ReservationError):
-    """The reservation was committed or cancelled before."""
+    """The distributed snapshot was committed or cancelled before."""
 
     def __init__(self, message: str, snapshot_id: int | None = None) -> None:
         """Keep the snapshot that it became, if it was committed."""
@@ -273,7 +273,7 @@ class ReservationConsumed(ReservationError):
 
 
 class InvalidManifest(ReservationError):
-    """A manifest is torn, belongs to another reservation, or names what cannot be."""
+    """A manifest is truncated, or belongs to another distributed snapshot."""
 
 
 class MissingDependency(ForklakeError):

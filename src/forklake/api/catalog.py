@@ -66,7 +66,7 @@ class MergeKeywords(CommitInfo, total=False):
 
 
 class Catalog(DistributedVerbs, CatalogVerbs):
-    """A catalog of a lake. Every change is one snapshot of its own; `transaction` puts many into one."""
+    """A catalog of a lake. Each change is a snapshot of its own; `transaction` makes several one snapshot."""
 
     def __init__(self, scope: CatalogScope, lake: Lake) -> None:
         """Use `Lake.catalog`."""
@@ -92,18 +92,18 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     @property
     def snapshot(self) -> int:
-        """The number of the snapshot that the catalog stands at."""
+        """The id of the catalog's current snapshot."""
         return self._scope.head().snapshot_id
 
     def at(self, moment: Moment) -> Catalog:
-        """The same catalog as it was at a snapshot or a time, for reading."""
+        """The same catalog at a snapshot or timestamp, read-only."""
         return Catalog(self._scope.at(moment), self._lake)
 
     @property
     def parent(self) -> Catalog | None:
         """The catalog that this one was forked from; None if it was not forked.
 
-        One that was dropped is named too: asking it for more raises `CatalogNotFound`.
+        Of a dropped parent only name and id are known: anything else raises `CatalogNotFound`.
         """
         found = parent_of(self._database, self.id)
         if found is None:
@@ -112,23 +112,20 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         return Catalog(replace(self._scope.present(), id=parent, name=name), self._lake)
 
     def fork(self, name: str, **options: Unpack[ForkKeywords]) -> Catalog:
-        """Make a catalog that begins as this one is now, or as it is shown; see `Lake.fork`."""
+        """Fork this catalog, at its current snapshot or the one that this handle reads; see `Lake.fork`."""
         if self._scope.moment is not None:
             options.setdefault("at", self._scope.moment)
         present = Catalog(self._scope.present(), self._lake)
         return self._lake.fork(present, name, **{**self._scope.info, **options})
 
     def merge_into(self, target: str | Catalog, **options: Unpack[MergeKeywords]) -> MergeResult:
-        """Bring what this catalog did into another one; see `Lake.merge`."""
+        """Merge this catalog into another one; see `Lake.merge`."""
         return self._lake.merge(self, target, **{**self._scope.info, **options})
 
     def replay(
         self, onto: str | Catalog | None = None, *, dry_run: bool = False, **info: Unpack[CommitInfo]
     ) -> ReplayResult:
-        """Put what this fork did on top of its parent, or of another catalog, as that is now.
-
-        See `Lake.replay`.
-        """
+        """Replay this fork on top of its parent, or of another catalog; see `Lake.replay`."""
         target = self.parent if onto is None else onto
         if target is None:
             raise InvalidArgument(
@@ -137,22 +134,22 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         return self._lake.replay(self, target, dry_run=dry_run, **{**self._scope.info, **info})
 
     def snapshots(self) -> list[Snapshot]:
-        """The history of the catalog, with what it inherited, oldest first."""
+        """List the catalog's snapshots, inherited ones included, oldest first."""
         return Listing(snapshots(self._database, self.id))
 
     def materialize(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
         """Copy what the catalog inherits, so that it no longer depends on its ancestors.
 
-        That is a snapshot of its own, after which all that the catalog and its forks hold is as it was.
+        This is a snapshot of its own. The contents of the catalog and of its forks stay the same.
         """
         author = self._scope.author(info)
         materialize(self._database, self._scope.draft().head, self.name, author, progress)
 
     def diff(self, other: str | Catalog | None = None) -> CatalogDiff:
-        """What this catalog did since it was forked, or what it did that another one does not know of.
+        """What this catalog changed since it was forked, or what it changed that `other` has not seen.
 
-        It is one-sided: what the other did is no part of it. Counts and files come at once; the rows of
-        a table when they are asked for, by `.rows()`.
+        Changes of the other catalog are not part of it. Counts and files come from the metadata; rows are
+        read by `.rows()` of a table.
         """
         head = self._scope.head()
         if other is None:
@@ -195,17 +192,17 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         once: str | None = None,
         **info: Unpack[CommitInfo],
     ) -> Transaction:
-        """Begin a block of changes that becomes one snapshot.
+        """Begin a transaction: its changes become one snapshot.
 
-        `once` names the work: if a commit of that name stands already, nothing of the block takes effect.
+        `once` names the work: if it was committed before under that name, this transaction changes nothing.
         """
         author = self._scope.author(info)
         return Transaction(TransactionScope(self._scope, author, check_work(once)))
 
     def with_commit_info(self, **info: Unpack[CommitInfo]) -> Catalog:
-        """The same catalog, with an author, a message and extra info for all that it commits.
+        """The same catalog, with an author, message and extra info for all its commits.
 
-        Every verb that commits takes the same keywords, for its own commit.
+        Every method that commits takes the same keywords, for its own commit.
         """
         return Catalog(self._scope.with_commit_info(**info), self._lake) if info else self
 
@@ -220,23 +217,23 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     # Listings and look-ups take `at`, for those who want to see the past without a second handle.
 
     def schemas(self, *, at: Moment | None = None) -> list[Schema]:
-        """Every schema."""
+        """List the schemas."""
         return super().schemas() if at is None else self.at(at).schemas()
 
     def tables(self, *, schema: str | None = None, at: Moment | None = None) -> list[TableInfo]:
-        """Every table, or those of one schema."""
+        """List the tables, or those of one schema."""
         return super().tables(schema=schema) if at is None else self.at(at).tables(schema=schema)
 
     def table(self, name: Name, *, at: Moment | None = None) -> Table:
-        """The handle on a table, as it is now or as it was."""
+        """Open a table, as it is now or at a snapshot or timestamp."""
         return super().table(name) if at is None else self.at(at).table(name)
 
     def views(self, *, at: Moment | None = None) -> list[ViewInfo]:
-        """Every view."""
+        """List the views."""
         return super().views() if at is None else self.at(at).views()
 
     def macros(self, *, at: Moment | None = None) -> list[MacroInfo]:
-        """Every macro with its overloads."""
+        """List the macros with their overloads."""
         return super().macros() if at is None else self.at(at).macros()
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChangeFeed(Forms):
-    """Inserts, deletes and both sides of updates, after one snapshot and up to another."""
+    """The change feed: inserts, deletes, and pre- and post-images of updates between two snapshots."""
 
     _source: Source
     _context: LakeContext
@@ -54,7 +54,7 @@ class ChangeFeed(Forms):
 
     @property
     def columns(self) -> Columns:
-        """The columns of the table, as they are at the end."""
+        """The columns of the table at the end of the range."""
         return self._source.table.columns
 
     @property
@@ -63,24 +63,24 @@ class ChangeFeed(Forms):
         return self._predicate
 
     def plan(self) -> ChangePlan:
-        """The files that came and went, and the rows that were deleted from others."""
+        """Plan the feed: files that were added and removed, and deleted positions."""
         return plan_changes(self._source, self.start, self.end, self._context.storage)
 
     @property
     def schema(self) -> pa.Schema:
-        """What the feed looks like in Arrow."""
+        """The Arrow schema of the feed."""
         return feed_schema(self._source.table.columns)
 
     def count(self) -> int:
-        """How many changes there are."""
+        """The number of changes."""
         return sum(batch.num_rows for batch in self.to_batches())
 
     def to_arrow(self) -> pa.Table:
-        """All changes as an Arrow table."""
+        """Read all changes as an Arrow table."""
         return pa.Table.from_batches(list(self.to_batches()), self.schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The changes batch by batch."""
+        """Read the changes in batches."""
         engine = self._context.engine
         plan = self.plan()
         found = feed_query(engine, plan, plan_places(self._source, plan.deleted), self._predicate)
@@ -89,7 +89,7 @@ class ChangeFeed(Forms):
                 yield batch.cast(self.schema)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-        """The changes as a relation of somebody's own DuckDB."""
+        """The changes as a relation in a DuckDB connection of yours."""
         changes: Any = self.to_arrow()
         return connection.from_arrow(changes)
 

@@ -51,7 +51,7 @@ class DefinitionVerbs(MacroVerbs):
     # ---- Schemas ---
 
     def schemas(self) -> list[Schema]:
-        """Every schema."""
+        """List the schemas."""
         return self._scope.read().schemas()
 
     def create_schema(self, name: str, *, if_not_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
@@ -64,7 +64,7 @@ class DefinitionVerbs(MacroVerbs):
         self._scope.with_commit_info(**info).apply(change)
 
     def rename_schema(self, name: str, new_name: str, **info: Unpack[CommitInfo]) -> None:
-        """Give a schema another name."""
+        """Rename a schema."""
         self._scope.with_commit_info(**info).apply(
             lambda draft: draft.rename_schema(draft.schema_named(name), new_name)
         )
@@ -83,7 +83,7 @@ class DefinitionVerbs(MacroVerbs):
     # ---- Tables ---
 
     def tables(self, *, schema: str | None = None) -> list[TableInfo]:
-        """Every table, or those of one schema."""
+        """List the tables, or those of one schema."""
         draft = self._scope.read()
         if schema is None:
             return Listing(draft.tables())
@@ -91,7 +91,7 @@ class DefinitionVerbs(MacroVerbs):
         return Listing(table for table in draft.tables() if table.schema == name)
 
     def table(self, name: Name) -> Table:
-        """The handle on a table."""
+        """Open a table."""
         return Table(self._scope, self._scope.read().table_named(QualifiedName.parse(name)).id)
 
     def create_table(
@@ -109,8 +109,8 @@ class DefinitionVerbs(MacroVerbs):
     ) -> Table:
         """Create a table from an Arrow schema, or from DDL such as `"id BIGINT NOT NULL, note VARCHAR"`.
 
-        Rows, as `Table.append` takes them, will do as well: the table gets their columns, and with `append`
-        the rows themselves, in the same commit.
+        `columns` may also be rows, as `Table.append` takes them: the table gets their columns, and with
+        `append` the rows themselves, in the same commit.
         """
         target = QualifiedName.parse(name)
         source, data = derived(columns, rows=append)
@@ -146,7 +146,7 @@ class DefinitionVerbs(MacroVerbs):
         return Table(self._scope, TableId(ids(created)))
 
     def drop_table(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
-        """Drop a table. Older snapshots still show it."""
+        """Drop a table. Past snapshots still show it."""
         target = QualifiedName.parse(name)
 
         def change(draft: Draft) -> None:
@@ -158,7 +158,7 @@ class DefinitionVerbs(MacroVerbs):
     # ---- Views ---
 
     def views(self) -> list[ViewInfo]:
-        """Every view."""
+        """List the views."""
         draft = self._scope.read()
         names = {schema.id: schema.name for schema in draft.schemas()}
         found = [ViewInfo(names[v.schema_id], v.name, v.id, v.sql, v.column_aliases) for v in draft.views()]
@@ -173,9 +173,9 @@ class DefinitionVerbs(MacroVerbs):
         or_replace: bool = False,
         **info: Unpack[CommitInfo],
     ) -> None:
-        """Store a query of DuckDB's SQL under a name; `columns` renames what it returns.
+        """Create a view: one query in DuckDB SQL; `columns` renames its columns.
 
-        It must be one query that can be parsed. What it reads is not looked at: that may come later.
+        The query is parsed, not run: the tables that it reads may be created later.
         """
         target = QualifiedName.parse(name, "view")
         aliases = tuple(check_name(column, "column") for column in check_listed(columns, "columns of a view"))
@@ -185,7 +185,7 @@ class DefinitionVerbs(MacroVerbs):
         )
 
     def rename_view(self, name: Name, new_name: Name, **info: Unpack[CommitInfo]) -> None:
-        """Give a view another name. A bare name keeps its schema."""
+        """Rename a view. A name without a schema keeps its schema."""
 
         def change(draft: Draft) -> None:
             view = draft.view_named(QualifiedName.parse(name, "view"))
@@ -221,7 +221,7 @@ class DefinitionVerbs(MacroVerbs):
         )
 
     def comment(self, kind: ObjectKind, name: Name, text: str | None, **info: Unpack[CommitInfo]) -> None:
-        """Comment a schema, table, view or macro; None removes the comment."""
+        """Comment on a schema, table, view or macro; None removes the comment."""
         self.set_tag(kind, name, "comment", text, **info)
 
 

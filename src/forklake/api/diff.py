@@ -33,55 +33,55 @@ def _unknown() -> NoReturn:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowDiff(ChangeFeed):
-    """Rows that are in one and not in the other, and both sides of those that differ, by row id."""
+    """The rows that differ, by row id: inserted, deleted, and both versions of updated ones."""
 
     _plan: Callable[[], ChangePlan] = _unknown
 
     def plan(self) -> ChangePlan:
-        """The files that came and went, and the rows that were deleted from others."""
+        """Plan the feed: files that were added and removed, and deleted positions."""
         return self._plan()
 
 
 @dataclass(frozen=True, slots=True)
 class TableDiff(Handle, TableFacts, Shown):
-    """A table that came, went or changed."""
+    """A table that was created, dropped or changed."""
 
     _rows: Callable[[], RowDiff] = field(default=_unknown, repr=False, compare=False)
 
     def rows(self) -> RowDiff:
-        """The rows themselves, net: `insert`, `delete`, `update_preimage` and `update_postimage`."""
+        """The changed rows, net, with `change_type` as in the change feed."""
         return self._rows()
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogDiff(Shown):
-    """What a catalog did since a state that it was like."""
+    """What a catalog changed since its fork point, or that another catalog has not seen."""
 
     catalog: str
     snapshot: SnapshotId
     base_snapshot: SnapshotId
-    """The state that it is compared with: its fork point, or where another catalog stands."""
+    """The snapshot that it is compared with: the fork point, or that of the other catalog."""
     objects: tuple[ObjectDiff, ...] = ()
     """Schemas, views and macros."""
     tables: tuple[TableDiff, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is different."""
+        """Whether there is no difference."""
         return not (self.objects or self.tables)
 
     @property
     def rows_added(self) -> int:
-        """Over all tables, in files that came."""
+        """Rows added, over all tables."""
         return sum(table.rows_added for table in self.tables)
 
     @property
     def rows_removed(self) -> int:
-        """Over all tables."""
+        """Rows removed, over all tables."""
         return sum(table.rows_removed for table in self.tables)
 
     def table(self, name: str | tuple[str, str] | QualifiedName) -> TableDiff | None:
-        """The difference of one table, if there is any; of the one that is there, if another was dropped."""
+        """The difference of one table, or None; of the live one, if another of that name was dropped."""
         wanted = str(QualifiedName.parse(name))
         found = [table for table in self.tables if table.name == wanted]
         return min(found, key=lambda table: table.change == "dropped", default=None)

@@ -34,9 +34,9 @@ class DistributedVerbs:
         ttl: timedelta = HOUR,
         properties: Mapping[str, Any] | None = None,
     ) -> DistributedSnapshot:
-        """Reserve a snapshot that other processes write; they need what is returned, and the storage.
+        """Begin a distributed snapshot, for some `tables` or all; other processes write it.
 
-        It is for some `tables`, or for all. When the time to live is over it cannot be committed any more.
+        They need the returned descriptor and the storage. After `ttl` it cannot be committed.
         """
         return Coordinator(self._scope).begin(tables, ttl, properties)
 
@@ -51,14 +51,13 @@ class DistributedVerbs:
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> SnapshotId:
-        """Publish the parts of a distributed snapshot as one commit; gives its number.
+        """Commit the parts of a distributed snapshot as one snapshot. Returns its id.
 
-        Manifests are values, texts, paths, or a folder of them; without any, all that workers have kept
-        as files. `parts` names every part that must be there. What others committed meanwhile is no
-        obstacle unless it collides. The same call again gives the same number; anybody else gets
-        `ReservationConsumed`. If it is refused nothing has changed, and the files go with the reservation.
-        `once` names the work: if a commit of that name stands, by whomever, this one adds nothing, its files
-        are removed, and the number of that commit is given.
+        Manifests are values, JSON strings, paths, or a folder; without any, all that workers stored as
+        files. `parts` names the parts that must be there. Other commits meanwhile are fine unless they
+        conflict. The same call again returns the same id; a different one gets `ReservationConsumed`. If the
+        commit is refused, nothing has changed. `once` names the work: if it was committed before under that
+        name, this commit adds nothing, its files are deleted, and the id of that commit is returned.
         """
         if not isinstance(ds, DistributedSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(f"what begin_distributed gave is committed, not {type(ds).__name__}")
@@ -69,12 +68,12 @@ class DistributedVerbs:
         return Coordinator(self._scope).commit(ds, manifests, parts, summary, author, work, progress)
 
     def cancel_distributed(self, ds: DistributedSnapshot) -> None:
-        """Give a distributed snapshot up; its files are removed. One that was committed stays."""
+        """Cancel a distributed snapshot and delete its files. A committed one stays."""
         self._check_ours(ds)
         Coordinator(self._scope).cancel(ds)
 
     def reservations(self) -> list[ReservationInfo]:
-        """Every distributed snapshot that was begun here, oldest first."""
+        """List the distributed snapshots of the catalog, oldest first."""
         return reservations(self._scope.context.database, self._scope.draft().head.catalog_id)
 
     def _check_ours(self, ds: DistributedSnapshot) -> None:

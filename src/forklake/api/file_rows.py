@@ -29,7 +29,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FileRows(Forms):
-    """Rows of files, read anew each time that they are asked for, batch by batch."""
+    """Rows of files, streamed in batches each time they are used."""
 
     _engine: Engine
     _paths: tuple[str, ...]
@@ -41,22 +41,22 @@ class FileRows(Forms):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that the files have; of CSV and JSON, a part of them tells."""
+        """The Arrow schema of the files; for CSV and JSON, inferred from a sample."""
         with about_files(self._paths):
             return self._engine.table(f"FROM {self._call} LIMIT 0", {}).schema
 
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         with about_files(self._paths):
             return self._engine.table(f"FROM {self._call} SELECT count(*) AS n", {}).column("n")[0].as_py()
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
+        """Read all rows as an Arrow table."""
         with about_files(self._paths):
             return self._engine.table(f"FROM {self._call}", {})
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows batch by batch, as they are read: memory stays bounded."""
+        """Read the rows in batches, with bounded memory."""
         with about_files(self._paths):
             yield from self._engine.stream(f"FROM {self._call}", {})
 

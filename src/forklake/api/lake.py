@@ -89,7 +89,7 @@ _REPLAY = timedelta(hours=1)
 
 
 class Lake(Handle):
-    """A metadata database with its catalogs, and the folder or bucket where their files are."""
+    """A lake: a metadata database with its catalogs, and the folder or bucket of their data files."""
 
     def __init__(self, database: Database, storage: Storage) -> None:
         """Use `forklake.connect`."""
@@ -98,6 +98,7 @@ class Lake(Handle):
         self._making = Lock()
         self._made: LakeContext | None = None
         self.data_path = storage.data_path
+        """The folder or bucket of the data files."""
 
     @property
     def _context(self) -> LakeContext:
@@ -109,7 +110,7 @@ class Lake(Handle):
 
     @property
     def url(self) -> str:
-        """The address of the metadata database, without a password."""
+        """The URL of the metadata database, without the password."""
         return self._database.url
 
     def __repr__(self) -> str:
@@ -161,13 +162,13 @@ class Lake(Handle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> Catalog:
-        """Make a catalog that begins as another one is now, or was at one of its snapshots or at a time.
+        """Create a catalog that starts with everything its parent has now, or had at a snapshot or timestamp.
 
-        It takes a few rows, however large the parent is: nothing is copied, and neither sees what the other
-        does from then on. `mode="copy"` copies the rows of the parent's metadata instead, so that the fork
-        does not depend on it. `data_path` is another place for the fork's own files. From `ttl` on it may be
-        dropped by `drop_expired`. `if_not_exists` takes a fork of that parent that is there already, as it
-        is: then `at`, `ttl`, `mode` and `data_path` are not looked at.
+        It writes a few rows of metadata, whatever the size of the parent, and copies nothing. Neither catalog
+        sees later commits of the other. `mode="copy"` copies the parent's metadata rows, so the fork does not
+        depend on it. `data_path` is another folder or bucket for the fork's new files. After `ttl` the
+        fork is dropped by `drop_expired`. `if_not_exists` returns an existing fork of the same parent as it
+        is, and ignores `at`, `ttl`, `mode` and `data_path`.
         """
         path = None if data_path is None else own_data_path(data_path)
         options = forks.ForkOptions(at, path, mode, if_not_exists, ttl)
@@ -186,10 +187,10 @@ class Lake(Handle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> list[Catalog]:
-        """Make many forks of a catalog in one commit.
+        """Create many forks of a catalog in one commit.
 
-        The options are those of `fork`, and hold for each. There is no `data_path`, for two catalogs never
-        share one: make a fork that is to have its own by `fork`.
+        The options are those of `fork`, and apply to each fork. There is no `data_path`, because no two
+        catalogs share one.
         """
         wanted = _listed(names, "forks")
         options = forks.ForkOptions(at, mode=mode, if_not_exists=if_not_exists, ttl=ttl)
@@ -218,13 +219,12 @@ class Lake(Handle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> MergeResult:
-        """Bring what one catalog did since it was last like another into that one, as one commit.
+        """Merge the commits of one catalog that another has not seen into that one, as one commit.
 
-        A fork into its parent, a parent into its fork, or between forks of one parent: only what is new is
-        merged, and no row is rewritten. Rows that both changed, and definitions that both changed, raise
-        `MergeConflict`, and nothing is written. `prefer` says whose version of such a row counts: that of the
-        "source" or that of the "target". `tables` merges what was done to some tables; the rest can be merged
-        later. `dry_run` writes nothing in any case and returns the conflicts.
+        Works for a fork into its parent, a parent into its fork, and between forks of one parent. Data files
+        are taken over as they are. Rows and definitions that both changed raise `MergeConflict`, and nothing
+        is written. `prefer` decides rows that both changed: "source" or "target". `tables` merges some tables
+        only; the others can be merged later. `dry_run` writes nothing and returns the conflicts.
         """
         chosen = None if tables is None else tuple(_listed(tables, "tables"))
         said = author_of(**info)
@@ -241,12 +241,12 @@ class Lake(Handle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> ReplayResult:
-        """Put what a fork did on top of another catalog as that is now, such as its parent, where it can be.
+        """Replay the changes of a fork on top of the current state of another catalog, such as its parent.
 
-        The fork gets all that the other one did since, and keeps its own changes: appends, deletes and
-        updates row by row, and definitions. Rows and definitions that both changed are as the other one has
-        them; what the fork did there is listed as refused, and stays in its history. Nothing changes in the
-        other one: afterwards, the fork can be merged into it. `dry_run` writes nothing.
+        The fork gets the commits of the other catalog and keeps its own changes, row by row. Where both
+        changed a row or a definition, the fork gets the version of the other catalog, and its own change is
+        listed as refused. The other catalog is not changed; afterwards the fork can be merged into it.
+        `dry_run` writes nothing.
         """
         name, target = self._name(fork), self._name(onto)
         merging = merges.Merging(self._context)
@@ -255,9 +255,9 @@ class Lake(Handle):
         return replays.Replay(merging, hands).run(name, target, said, dry_run=dry_run, progress=progress)
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
-        """Let a catalog expire after some time from now, or not at all.
+        """Set the time to live of a catalog, counted from now, or remove it with None.
 
-        One that has expired works on until `drop_expired` drops it.
+        An expired catalog works until `drop_expired` drops it.
         """
         commits.check_ttl(ttl)
         catalog_id, _, _ = catalog_named(self._database, self._name(name))
@@ -267,27 +267,27 @@ class Lake(Handle):
             session.commit()
 
     def now(self) -> datetime:
-        """The time on the database's clock: that by which commits are dated, and catalogs expire."""
+        """The current time of the database, which dates commits and expires catalogs."""
         return self._database.now()
 
     def drop_expired(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> list[str]:
-        """Drop every catalog whose time to live is over; gives their names. Nobody else loses anything."""
+        """Drop every expired catalog. Returns their names. No other catalog loses anything."""
         return commits.drop_expired(self._database, author_of(**info), progress)
 
     def _name(self, catalog: str | Catalog) -> str:
         return handles.name_of(self._context, catalog)
 
     def expire_reservations(self, *, progress: OnProgress | None = None) -> list[Swept]:
-        """End distributed snapshots whose time is over, and remove the files that no commit has taken."""
+        """End expired distributed snapshots, and delete their files that were not committed."""
         return reservation_cleanup.sweep(self._database, self._storage, self._database.now(), progress)
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name), self)
 
     def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
-        """The handle on a catalog, or on the catalog that had this name at some moment, as it was then.
+        """Open a catalog, or with `at` the catalog that had this name at a snapshot or timestamp, read-only.
 
-        If none had it then, it is the catalog that has the name now, as far as that inherited the moment.
+        If no catalog had the name then, it is the catalog that has it now, if it inherited that snapshot.
         """
         check_name(name, "catalog")
         if at is None:
@@ -297,15 +297,15 @@ class Lake(Handle):
         return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name, at), self)
 
     def read(self, path: Paths, *, format: str | None = None, **options: object) -> FileRows:
-        """Rows of CSV, Parquet and JSON files, for `append`, `create_table` and all that takes rows.
+        """Read CSV, Parquet or JSON files, for `append`, `create_table` and other methods that take rows.
 
-        A path may be a pattern (`in/*.csv`), and there may be several. Nothing is read before it is asked
-        for, and then batch by batch. Options are those of DuckDB's reader: `delim=";"`, `header=False`.
+        A path may be a glob pattern (`in/*.csv`) or a list. Files are streamed batch by batch when they are
+        used. Options are those of DuckDB's readers: `delim=";"`, `header=False`.
         """
         return file_rows.read_files(self._context.engine, path, format, options)
 
     def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
-        """Every catalog by name, as they are now or were at some moment."""
+        """List the catalogs by name, as they are now or were at a snapshot or timestamp."""
         return Listing(catalogs(self._database, at))
 
     def tree(
@@ -341,7 +341,7 @@ class Lake(Handle):
         name: str | Catalog,
         **info: Unpack[CommitInfo],
     ) -> None:
-        """Drop a catalog. Older snapshots still show it, and nobody else loses anything."""
+        """Drop a catalog. Past snapshots still show it, and no other catalog loses anything."""
         said = author_of(**info)
         commits.drop_catalog(self._database, self._name(name), author=said)
 
@@ -353,10 +353,10 @@ class Lake(Handle):
         ttl: timedelta | None = None,
         **info: Unpack[CommitInfo],
     ) -> Catalog:
-        """Bring back the catalog of a name that was dropped last: the same one, with its history.
+        """Bring back the catalog of this name that was dropped last, with its id and history.
 
-        If another catalog has the name now, `as_name` gives it a new one. It does not expire any more, or
-        after `ttl` from now. Transactions and distributed snapshots that were open when it was dropped fail.
+        If the name is taken, `as_name` gives it another one. It has no time to live unless `ttl` is given.
+        Transactions and distributed snapshots that were open when it was dropped fail.
         """
         commits.check_ttl(ttl)
         expires = None if ttl is None else self._database.now() + ttl
@@ -371,7 +371,7 @@ class Lake(Handle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> None:
-        """Drop many catalogs in one commit, or none of them if one is missing."""
+        """Drop several catalogs in one commit; none of them if one does not exist."""
         said = author_of(**info)
         wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
@@ -379,21 +379,21 @@ class Lake(Handle):
         commits.drop_catalogs(self._database, wanted, author=said, progress=progress)
 
     def snapshots(self, catalog: str | Catalog | None = None) -> list[Snapshot]:
-        """Every commit of the lake, or of one catalog with what it inherited, oldest first."""
+        """List the snapshots of the lake, or of one catalog with those that it inherited, oldest first."""
         if catalog is None:
             return Listing(snapshots(self._database, None))
         return self.catalog(self._name(catalog)).snapshots()
 
     def options(self) -> Options:
-        """The settings of the lake."""
+        """The write options of the lake."""
         return self._context.options
 
     def set_option(self, name: str, value: object) -> None:
-        """Change a setting for every table that has none of its own, such as `data_inlining_row_limit`."""
+        """Set a write option for all tables that do not override it, such as `target_file_size`."""
         self._context.set_option(name, value)
 
     def close(self) -> None:
-        """Give back every connection. The lake is not used afterwards."""
+        """Close all connections. The lake cannot be used afterwards."""
         if self._made is None:
             self._database.close()
         else:
@@ -450,11 +450,12 @@ def connect(
     moved: bool | Literal["force"] = False,
     upgrade: bool = False,
 ) -> Lake:
-    """Open a lake by the address of its metadata database.
+    """Open a lake by the URL of its metadata database.
 
     `sqlite:///lake.db`, `sqlite:////absolute/lake.db`, `duckdb:///lake.duckdb`, `postgresql://user@host:5432/db`;
-    the last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` makes the
-    lake if there is none. `data_path` is stored then and may be left out afterwards.
+    the last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` creates
+    the lake if it does not exist. `data_path`, the folder or `s3://bucket/prefix` of the data files, is
+    stored then and may be omitted afterwards.
 
     `moved=True` says once that the lake was moved: that this is the only copy of its metadata, and that its
     files are in `data_path` now, if that is given. Some of them are looked for, unless it is `"force"`.
@@ -481,7 +482,7 @@ def upgrade(url: str, *, dry_run: bool = False) -> UpgradeResult:
 
 
 def init(url: str, *, data_path: str | Path | None = None) -> Lake:
-    """Create a lake, or finish one that was created by hand; refuse if there is a finished one."""
+    """Create a lake, also in a database with a schema created by `psql -f`; refuse one that exists."""
     return _open(url, data_path, create=True, refuse_existing=True)
 
 

@@ -20,7 +20,7 @@ class MacroVerbs(ScopedHandle):
     """Verbs on macros."""
 
     def macros(self) -> list[MacroInfo]:
-        """Every macro with its overloads."""
+        """List the macros with their overloads."""
         draft = self._scope.read()
         names = {schema.id: schema.name for schema in draft.schemas()}
         found = [MacroInfo(names[m.schema_id], m.name, m.id, m.implementations) for m in draft.macros()]
@@ -37,9 +37,9 @@ class MacroVerbs(ScopedHandle):
         or_replace: bool = False,
         **info: Unpack[CommitInfo],
     ) -> None:
-        """Store an expression, or with `table` a query, with parameters; or several as `overloads`.
+        """Create a macro: an expression, or with `table` a query, with parameters; or several `overloads`.
 
-        DuckDB's SQL must be one expression or query that can be parsed; other dialects are kept as they are.
+        DuckDB SQL is parsed; other dialects are stored as they are.
         """
         target = QualifiedName.parse(name, "macro")
         given = [] if sql is None else [_implementation(sql, parameters, table=table)]
@@ -53,7 +53,7 @@ class MacroVerbs(ScopedHandle):
         )
 
     def rename_macro(self, name: Name, new_name: Name, **info: Unpack[CommitInfo]) -> None:
-        """Give a macro another name. A bare name keeps its schema."""
+        """Rename a macro. A name without a schema keeps its schema."""
 
         def change(draft: Draft) -> None:
             macro = draft.macro_named(QualifiedName.parse(name, "macro"))

@@ -38,10 +38,9 @@ class MaintenanceVerbs(ScopedHandle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Move rows that live in the metadata database into Parquet files, of one table or of all.
+        """Write inlined rows to Parquet files, of one table or of all. Returns the number of rows.
 
-        Nobody sees a difference: the rows keep their ids and the snapshots that inserted them. Returns how
-        many there were.
+        Reads do not change: rows keep their ids and the snapshots that inserted them.
         """
 
         def tables(draft: Draft) -> list[Table]:
@@ -60,11 +59,11 @@ class MaintenanceVerbs(ScopedHandle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
-        """Merge small files, and move inlined rows into files, of one table or of all.
+        """Merge small files and write inlined rows to files, of one table or of all.
 
-        Files are merged within partitions, in the sort order of the table, where there are at least
-        `min_files`. No row changes: ids, the change feed and older snapshots stay what they were. Every table
-        is a commit of its own. Others may write meanwhile; what they touch is planned again.
+        Files are merged within partitions of at least `min_files` files, in the sort order of the table. No
+        row changes: row ids, the change feed and past snapshots stay the same. Each table is a commit of its
+        own. Files that other commits change meanwhile are planned again.
         """
         planner = merging(min_files)
         return self._compact(table, planner, info, dry_run=dry_run, progress=progress)
@@ -78,28 +77,28 @@ class MaintenanceVerbs(ScopedHandle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
-        """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
+        """Rewrite files of which at least this share of rows is deleted, of one table or of all."""
         table, threshold = table_first(table, threshold)
         planner = filling(threshold)
         return self._compact(table, planner, info, dry_run=dry_run, progress=progress)
 
     def plan_compaction(self, table: Name, *, min_files: int = 2) -> tuple[Rewrite, ...]:
-        """What `compact` would do to a table, as values that can be run anywhere."""
+        """Plan `compact` of a table: values that any process can run."""
         draft = self._scope.read()
         found = draft.table_named(QualifiedName.parse(table))
         return planned(draft, found.id, self._scope.context, merging(min_files))
 
     def plan_rewrite_deletes(self, table: Name, threshold: float = 0.95) -> tuple[Rewrite, ...]:
-        """What `rewrite_deletes` would do to a table, as values that can be run anywhere."""
+        """Plan `rewrite_deletes` of a table: values that any process can run."""
         draft = self._scope.read()
         found = draft.table_named(QualifiedName.parse(table))
         return planned(draft, found.id, self._scope.context, filling(threshold))
 
     def commit_rewrites(self, done: Sequence[Rewritten], **info: Unpack[CommitInfo]) -> CompactResult:
-        """Let files that were rewritten elsewhere take the place of the old ones.
+        """Commit rewrites that were run elsewhere: new files replace the old ones.
 
-        Where somebody has touched an old file since, the new ones come too late and count as given up. It is
-        safe to try again after a failure: what stands is not committed twice.
+        A rewrite whose old files were changed meanwhile is not committed and counts as given up. Safe to
+        retry: nothing is committed twice.
         """
         return commit_rewrites(self._scope.with_commit_info(**info), done)
 

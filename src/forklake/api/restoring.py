@@ -21,10 +21,10 @@ class RestoreVerbs(ScopedHandle):
     """Verbs that make something what it was, as one more commit."""
 
     def restore(self, at: Moment, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
-        """Make everything what it was at a snapshot or a time, as one more commit; history stays.
+        """Restore the whole catalog to a snapshot or timestamp, as a new commit; history stays.
 
-        What was dropped since is back, and what was created since is gone. No file is written: files of the
-        past count again. Rows have the ids that they had.
+        Brings back what was dropped since, and drops what was created since. No file is written; rows keep
+        the ids that they had.
         """
         moment_of(at)
         self._scope.with_commit_info(**info).apply(
@@ -34,9 +34,9 @@ class RestoreVerbs(ScopedHandle):
     def restore_table(
         self, name: Name, at: Moment, *, as_name: Name | None = None, **info: Unpack[CommitInfo]
     ) -> Table:
-        """Make a table what it was at a snapshot or a time, when it had this name; it may be gone now.
+        """Restore the table that had this name at a snapshot or timestamp, even if it was dropped since.
 
-        One that was dropped is back, under the name that it had or as `as_name`.
+        It gets the name that it had, or `as_name`.
         """
         target = QualifiedName.parse(name)
         other = None if as_name is None else QualifiedName.parse(as_name)
@@ -51,7 +51,7 @@ class RestoreVerbs(ScopedHandle):
         return Table(self._scope, self._scope.with_commit_info(**info).apply(change)[0])
 
     def undrop_table(self, name: Name, *, as_name: Name | None = None, **info: Unpack[CommitInfo]) -> Table:
-        """Bring back the table of a name that was dropped last, as it was then."""
+        """Bring back the table of this name that was dropped last, as it was then."""
         target = QualifiedName.parse(name)
         other = None if as_name is None else QualifiedName.parse(as_name)
 
@@ -63,10 +63,10 @@ class RestoreVerbs(ScopedHandle):
         return Table(self._scope, self._scope.with_commit_info(**info).apply(change)[0])
 
     def undo(self, snapshot: int, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
-        """Take back what one earlier commit did, as one more commit; history stays.
+        """Revert one earlier commit, as a new commit; later commits and history stay.
 
-        What it added is gone, what it deleted is back, what it changed is what it was. If something that came
-        later is in the way, `CommitConflict` says what. A merge is undone as a whole.
+        Rows and definitions that it created are removed, deleted ones come back, changed ones get their old
+        values. If a later commit changed the same, it raises `CommitConflict`. A merge is undone as a whole.
         """
         self._scope.with_commit_info(**info).apply(self._undoing(snapshot, progress))
 

@@ -22,32 +22,32 @@ class Forms(Handle):
 
     @property
     def schema(self) -> pa.Schema:
-        """What the result looks like in Arrow."""
+        """The Arrow schema of the result."""
         raise NotImplementedError
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
+        """Read all rows as an Arrow table."""
         raise NotImplementedError
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows batch by batch, as they are read: memory stays bounded."""
+        """Read the rows in batches, with bounded memory."""
         raise NotImplementedError
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream that Arrow's own tools take."""
+        """The rows as an Arrow `RecordBatchReader`."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
+        """Read all rows as a pandas DataFrame."""
         _package("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a polars DataFrame."""
+        """Read all rows as a polars DataFrame."""
         return _package("polars").from_arrow(_plain(self.to_arrow()))
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """All rows as dicts: for a few."""
+        """Read all rows as a list of dicts; for small results."""
         return self.to_arrow().to_pylist()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

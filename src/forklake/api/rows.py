@@ -187,7 +187,7 @@ class RowVerbs(Forms):
         limit: int | None = None,
         row_ids: bool = False,
     ) -> Scan:
-        """Rows that meet a condition, given as SQL; `row_ids` shows the id of each row too."""
+        """Describe a read of rows that match a SQL condition; `row_ids` adds the column `row_id`."""
         scope = self._scope if at is None else self._scope.at(at)
         draft = scope.read()
         return scan_of(
@@ -202,24 +202,24 @@ class RowVerbs(Forms):
         )
 
     def head(self, n: int = 5) -> pa.Table:
-        """Some rows, to see what they look like; in no order."""
+        """Read the first `n` rows found, in no particular order."""
         return self.scan(limit=n).to_arrow()
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table; `scan` reads some of them, or some columns."""
+        """Read all rows as an Arrow table; `scan` reads some rows or columns."""
         return self.scan().to_arrow()
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows batch by batch, as they are read: memory stays bounded."""
+        """Read all rows in batches, with bounded memory."""
         return self.scan().to_batches()
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """All rows as a stream that Arrow's own tools take."""
+        """All rows as an Arrow `RecordBatchReader`."""
         # Of one scan, so that schema and rows are of one snapshot.
         return self.scan().to_reader()
 
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.scan().count()
 
     # ---- Writing ---
@@ -232,9 +232,10 @@ class RowVerbs(Forms):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Add rows: Arrow data, anything with an Arrow stream, a list of dicts. Returns how many.
+        """Insert rows. Returns the number of rows.
 
-        `cast` lets texts become dates and numbers, doubles decimals and the like, if every value fits.
+        Columns are matched by name; missing ones get their defaults. `cast` converts strings to dates and
+        numbers, doubles to decimals and the like, if every value fits.
         """
         return self._write(data, "append to", lambda draft, table: None, info, cast=cast, progress=progress)
 
@@ -247,7 +248,7 @@ class RowVerbs(Forms):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Replace all rows, or those that meet a condition, by others. Returns how many were added."""
+        """Delete the matching rows, or all, and insert others. Returns the number of inserted rows."""
 
         def clear(draft: Draft, table: Table) -> None:
             self._delete(draft, table, where, progress)
@@ -261,7 +262,7 @@ class RowVerbs(Forms):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Delete the rows that meet a condition, or all. Returns how many there were."""
+        """Delete the rows that match a condition, or all. Returns the number of rows."""
         return self._scope.with_commit_info(**info).apply(
             lambda draft: self._delete(draft, draft.table(self._id), where, progress)
         )[0]
@@ -274,9 +275,9 @@ class RowVerbs(Forms):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Give columns, or fields of structs, new values. Returns how many rows changed.
+        """Update columns, or fields of structs, of the matching rows. Returns the number of rows.
 
-        A text is an SQL expression over the old row; any other value of Python is a literal.
+        A string is a SQL expression over the old row; any other Python value is a literal.
         """
 
         def change(draft: Draft) -> int:
@@ -301,7 +302,7 @@ class RowVerbs(Forms):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> RowsMerged:
-        """Bring rows of a source into the table: those with the same keys change, the others are new.
+        """Upsert: join the rows of a source with the table on key columns.
 
         `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and
         `target.…`; `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
@@ -331,11 +332,11 @@ class RowVerbs(Forms):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Make Parquet files that exist part of the table, where they are. Returns how many rows they have.
+        """Add existing Parquet files to the table without copying them. Returns their number of rows.
 
-        Columns are found by `field_id`, `by_name` (and in the folders of a path such as `region=eu/`),
-        `by_position`, or as a dict of names in files to columns says. A folder stands for the files in it,
-        and a pattern (`in/*.parquet`, `in/**/*.parquet`) for those that match.
+        `mapping` says how columns are found: `field_id`, `by_name` (also in Hive folders such as
+        `region=eu/`), `by_position`, or a dict of names in the files to columns. Paths are files, folders or
+        glob patterns (`in/**/*.parquet`).
         """
         check_mapping(mapping)
         context = self._scope.context
@@ -353,7 +354,7 @@ class RowVerbs(Forms):
     # ---- The past ---
 
     def changes(self, start: int, end: int | None = None, *, where: str | None = None) -> ChangeFeed:
-        """What happened to rows after snapshot `start` and up to `end`, or until now."""
+        """The change feed: changes after snapshot `start`, up to and including `end` or the current one."""
         scope = self._scope if end is None else self._scope.at(end)
         draft = scope.read()
         first = scope.at(start).read().head.snapshot_id
@@ -365,7 +366,7 @@ class RowVerbs(Forms):
         return ChangeFeed(source, scope.context, first, source.reader.at, predicate)
 
     def locate(self, row_id: int) -> RowPlace | None:
-        """Where a row is, by its id; None if there is no such row now."""
+        """Find the file and position of a row by its id; None if there is no such row."""
         if not isinstance(row_id, int) or isinstance(row_id, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(f"the id of a row is a whole number, not {row_id!r}")
         draft = self._scope.read()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Scan(Forms):
-    """Rows of a table as of the moment when the scan was made. Nothing is read before it is asked for."""
+    """A read of a table at one snapshot. Nothing is read before a method asks for rows."""
 
     _source: Source
     _context: LakeContext
@@ -59,12 +59,12 @@ class Scan(Forms):
         return html_title("Scan") + html_record(facts) + listed
 
     def plan(self) -> ScanPlan:
-        """The files that have to be read, and those that need not."""
+        """Plan the scan: the files to read, and those that are pruned."""
         return plan_scan(self._source, self._predicate)
 
     @property
     def at(self) -> SnapshotId:
-        """The snapshot that is read."""
+        """The id of the snapshot that is read."""
         return self._source.reader.at
 
     @property
@@ -74,11 +74,11 @@ class Scan(Forms):
 
     @property
     def schema(self) -> pa.Schema:
-        """What the result looks like in Arrow."""
+        """The Arrow schema of the result."""
         return result_schema(self._selection)
 
     def count(self) -> int:
-        """How many rows there are; without a condition, the metadata know."""
+        """The number of rows; without a condition, from the statistics."""
         limit = self._selection.limit
         if self._predicate is None:
             source = self._source
@@ -92,23 +92,23 @@ class Scan(Forms):
         return counted if limit is None else min(counted, limit)
 
     def min(self, column: str) -> Any:
-        """The lowest value of a column, NULLs aside; from the metadata where they know it exactly."""
+        """The minimum of a column, without NULLs; from statistics if they are exact."""
         return self._bound(column, highest=False)
 
     def max(self, column: str) -> Any:
-        """The highest value of a column, NULLs aside; from the metadata where they know it exactly."""
+        """The maximum of a column, without NULLs; from statistics if they are exact."""
         return self._bound(column, highest=True)
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
+        """Read all rows as an Arrow table."""
         return read_table(self._context.engine, self.plan(), self._selection)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows batch by batch, as they are read: memory stays bounded."""
+        """Read the rows in batches, with bounded memory."""
         return read_batches(self._context.engine, self.plan(), self._selection)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-        """The rows as a relation of somebody's own DuckDB, which reads the files itself."""
+        """The rows as a relation in a DuckDB connection of yours, which reads the files itself."""
         return to_relation(connection, self._context.engine, self.plan(), self._selection)
 
     def _bound(self, name: str, *, highest: bool) -> Any:

@@ -57,9 +57,9 @@ def sort_order_of(draft: Draft, table: Definition) -> tuple[str, ...]:
 
 
 class Table(RowVerbs):
-    """A table of a catalog. It is found by its id, so it stays the same table when it is renamed.
+    """A table of a catalog. The handle follows the table by its id, also when it is renamed.
 
-    Every change is one snapshot of its own, unless the handle came from a transaction.
+    Each change is a snapshot of its own, unless the handle came from a transaction.
     """
 
     def __init__(self, scope: Scope, table_id: TableId) -> None:
@@ -69,12 +69,12 @@ class Table(RowVerbs):
 
     @property
     def id(self) -> TableId:
-        """The number of the table, unique in the lake; negative until a new table is committed."""
+        """The id of the table, unique in the lake; negative until a new table is committed."""
         return self._id
 
     @property
     def uuid(self) -> str:
-        """The uuid of the table."""
+        """The UUID of the table."""
         return self._definition().uuid
 
     @property
@@ -99,7 +99,7 @@ class Table(RowVerbs):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as an Arrow schema; `schema_name` is the name of the schema that the table is in."""
+        """The Arrow schema of the table; see `schema_name` for the name of its SQL schema."""
         return pa.schema(
             [
                 pa.field(column.name, to_arrow(shown_as(column.data_type)), column.nullable)
@@ -144,7 +144,7 @@ class Table(RowVerbs):
         nullable: bool = True,
         **info: Unpack[CommitInfo],
     ) -> None:
-        """Add a column, or a field of a struct (`"address.zip"`). Rows that exist get the default too."""
+        """Add a column, or a field of a struct (`"address.zip"`). Existing rows get the default too."""
         leaf = columns.split_path(name)[-1]
         spec = ColumnSpec(leaf, type, nullable, default)
 
@@ -155,11 +155,11 @@ class Table(RowVerbs):
         self._scope.with_commit_info(**info).apply(change)
 
     def drop_column(self, name: ColumnPath, **info: Unpack[CommitInfo]) -> None:
-        """Remove a column or a field of a struct. Older snapshots still show it."""
+        """Drop a column or a field of a struct. Past snapshots still show it."""
         self._change(lambda known: columns.drop(known, name), info)
 
     def rename_column(self, name: ColumnPath, new_name: str, **info: Unpack[CommitInfo]) -> None:
-        """Give a column or a field of a struct another name."""
+        """Rename a column or a field of a struct."""
         self._change(lambda known: columns.rename(known, name, new_name), info)
 
     def alter_type(self, name: ColumnPath, type: TypeSource, **info: Unpack[CommitInfo]) -> None:
@@ -168,16 +168,16 @@ class Table(RowVerbs):
         self._change(lambda known: columns.alter_type(known, name, wanted), info)
 
     def set_default(self, name: ColumnPath, expression: DefaultSource, **info: Unpack[CommitInfo]) -> None:
-        """Change what inserts put into a column they do not name: a literal, or an expression as `now()`."""
+        """Set the default of later inserts: a literal, or an expression such as `now()`."""
         default = default_text(expression)
         self._change(lambda known: columns.set_default(known, name, default), info)
 
     def drop_default(self, name: ColumnPath, **info: Unpack[CommitInfo]) -> None:
-        """Let inserts put NULL into a column that they do not name."""
+        """Remove the default: later inserts put NULL into a column that they do not name."""
         self._change(lambda known: columns.set_default(known, name, None), info)
 
     def set_nullable(self, name: ColumnPath, flag: bool, **info: Unpack[CommitInfo]) -> None:
-        """Allow NULL in a column, or refuse it from now on; rows that exist must have values then."""
+        """Allow NULL in a column, or refuse it; refused if a row has NULL there."""
 
         def change(draft: Draft) -> None:
             table = draft.table(self._id)
@@ -196,7 +196,7 @@ class Table(RowVerbs):
         self._change(lambda known: columns.reorder(known, names), info)
 
     def rename(self, new_name: str | tuple[str, str] | QualifiedName, **info: Unpack[CommitInfo]) -> None:
-        """Give the table another name. A bare name keeps its schema; `schema.name` moves it there."""
+        """Rename the table. A name without a schema keeps its schema; `schema.name` moves it there."""
 
         def change(draft: Draft) -> None:
             table = draft.table(self._id)
@@ -206,13 +206,13 @@ class Table(RowVerbs):
         self._scope.with_commit_info(**info).apply(change)
 
     def drop(self, **info: Unpack[CommitInfo]) -> None:
-        """End the table. Older snapshots still show it."""
+        """Drop the table. Past snapshots still show it."""
         self._scope.with_commit_info(**info).apply(lambda draft: draft.drop_table(draft.table(self._id)))
 
     def restore(self, at: Moment, **info: Unpack[CommitInfo]) -> None:
-        """Make the table what it was at a snapshot or a time, as one more commit; history stays.
+        """Restore the table to a snapshot or timestamp, as a new commit; history stays.
 
-        That is its rows with their ids, columns, name, tags, partitioning and sort order. No file is written.
+        Restores rows with their ids, columns, name, tags, partitioning and sort order. No file is written.
         """
         moment_of(at)
         self._scope.with_commit_info(**info).apply(
@@ -228,9 +228,9 @@ class Table(RowVerbs):
         return partitioning_of(draft, draft.table(self._id))
 
     def set_partitioning(self, fields: Sequence[str], **info: Unpack[CommitInfo]) -> None:
-        """Partition new files by columns and what is made of them; files that exist stay as they are.
+        """Set the partitioning of new files; existing files stay as they are.
 
-        `region`, `year(ts)`, `month(ts)`, `day(ts)`, `hour(ts)`, `bucket(16, id)`; an empty list ends it.
+        `region`, `year(ts)`, `month(ts)`, `day(ts)`, `hour(ts)`, `bucket(16, id)`; an empty list removes it.
         """
         check_list(fields, "partition fields")
 
@@ -247,7 +247,7 @@ class Table(RowVerbs):
         return sort_order_of(draft, draft.table(self._id))
 
     def set_sort_order(self, keys: Sequence[str], **info: Unpack[CommitInfo]) -> None:
-        """Sort rows of new files: `ts`, `ts DESC`, `ts ASC NULLS FIRST`; an empty list ends it."""
+        """Set the sort order of new files: `ts`, `ts DESC NULLS FIRST`; an empty list removes it."""
         check_list(keys, "sort keys")
 
         def change(draft: Draft) -> None:
@@ -257,7 +257,7 @@ class Table(RowVerbs):
         self._scope.with_commit_info(**info).apply(change)
 
     def set_option(self, name: str, value: object, **info: Unpack[CommitInfo]) -> None:
-        """Change a setting of this table, such as `data_inlining_row_limit`; None goes back to the lake's."""
+        """Set a write option of this table, such as `target_file_size`; None goes back to the lake's."""
         text = None if value is None else str(parse_option(name, value))
         if value is None and name not in NAMES:
             parse_option(name, value)
@@ -266,14 +266,14 @@ class Table(RowVerbs):
         )
 
     def options(self) -> Options:
-        """The settings that apply to this table."""
+        """The write options that apply to this table."""
         draft = self._scope.read()
         return options_of(draft, draft.table(self._id), self._scope.context.options)
 
     # ---- Maintenance ---
 
     def flush_inlined(self, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> int:
-        """Move rows that live in the metadata database into Parquet files; returns how many there were."""
+        """Write inlined rows to Parquet files. Returns the number of rows."""
         scope = self._scope.with_commit_info(**info)
         return flush(scope, lambda draft: [draft.table(self._id)], progress)
 
@@ -285,7 +285,7 @@ class Table(RowVerbs):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
-        """Merge small files, and move inlined rows into files; no row changes. See `Catalog.compact`."""
+        """Merge small files and write inlined rows to files; see `Catalog.compact`."""
         planner = merging(min_files)
         return compact_one(
             self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
@@ -299,7 +299,7 @@ class Table(RowVerbs):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
-        """Rewrite files that have lost at least such a share of their rows."""
+        """Rewrite files of which at least this share of rows is deleted."""
         planner = filling(threshold)
         return compact_one(
             self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
@@ -308,17 +308,17 @@ class Table(RowVerbs):
     # ---- What is known of it ---
 
     def files(self) -> list[TableFile]:
-        """Every file of the table, and rows that live in the metadata database."""
+        """List the data files of the table, and its inlined rows."""
         draft = self._scope.read()
         return Listing(files_of(draft, draft.table(self._id)))
 
     def stats(self) -> TableStats:
-        """Rows, files, bytes, and the bounds of columns."""
+        """Statistics: row, file and byte counts, and the bounds of columns."""
         draft = self._scope.read()
         return stats_of(draft, draft.table(self._id))
 
     def history(self) -> list[Snapshot]:
-        """The commits that touched the table or its rows, oldest first."""
+        """List the snapshots that changed the table or its rows, oldest first."""
         draft = self._scope.read()
         return Listing(history_of(draft, draft.table(self._id)))
 
@@ -327,7 +327,7 @@ class Table(RowVerbs):
     def comment(
         self, text: str | None, *, column: ColumnPath | None = None, **info: Unpack[CommitInfo]
     ) -> None:
-        """Comment the table or a column; None removes the comment."""
+        """Comment on the table or a column; None removes the comment."""
         self.set_tag("comment", text, column=column, **info)
 
     def set_tag(

@@ -18,13 +18,13 @@ from forklake.store.snapshots import footprints_between, snapshots
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A file of a table, or rows that live in the metadata database as one."""
+    """A data file of a table, or a batch of inlined rows."""
 
     path: str | None
     """Relative to the data path of the lake unless it is absolute; None for inlined rows."""
     record_count: int
     deleted_count: int
-    """How many of its rows are gone."""
+    """How many of its rows are deleted."""
     file_size_bytes: int
     row_id_start: int | None
     begin: SnapshotId
@@ -34,7 +34,7 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What statistics say of a column over all files; deleted rows are still in there."""
+    """Statistics of a column over all files; deleted rows may be included."""
 
     null_count: int | None
     min: str | None
@@ -45,7 +45,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableStats:
-    """The figures of a table."""
+    """Statistics of a table."""
 
     record_count: int
     file_count: int

@@ -13,11 +13,10 @@ from forklake.model.snapshots import CommitInfo
 
 
 class Transaction(CatalogVerbs):
-    """A block of changes: `with catalog.transaction() as tx`. Leaving it commits; an exception rolls back.
+    """A transaction: `with catalog.transaction() as tx`. Leaving it commits; an exception rolls back.
 
-    It reads the catalog as it was when it began, with its own changes on top, and holds no lock: others may
-    commit meanwhile, and only what really collides with them is refused. Without `with`, call `commit` or
-    `rollback`; a transaction that is forgotten leaves nothing behind.
+    It reads the catalog as it was when it began, with its own changes, and holds no lock: other commits may
+    be made meanwhile, and only real conflicts are refused. Without `with`, call `commit` or `rollback`.
     """
 
     def __init__(self, scope: TransactionScope) -> None:
@@ -58,13 +57,13 @@ class Transaction(CatalogVerbs):
         return self
 
     def commit(self) -> SnapshotId | None:
-        """Publish everything as one snapshot; None if nothing was changed."""
+        """Commit all changes as one snapshot. Returns its id, or None if nothing was changed."""
         published = self._scope.commit()
         self.snapshot = None if published is None else published.head.snapshot_id
         return self.snapshot
 
     def rollback(self) -> None:
-        """Forget every change."""
+        """Discard all changes."""
         self._scope.rollback()
 
     def __enter__(self) -> Self:

@@ -30,7 +30,7 @@ NotMatched = str | Assignments
 
 @dataclass(frozen=True, slots=True)
 class RowsMerged(Shown):
-    """How many rows a merge touched."""
+    """The row counts of an upsert."""
 
     updated: int = 0
     deleted: int = 0

@@ -56,10 +56,10 @@ class CatalogDropped:
 def rename(
     settings: Settings,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the catalog.")],
-    new_name: Annotated[str, typer.Argument(metavar="NEW", help="The name that it gets.")],
+    new_name: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Give a catalog another name."""
+    """Rename a catalog."""
     with settings.connect() as lake:
         render(CatalogNow.of(lake.rename_catalog(name, new_name, **info)), settings.output)
 
@@ -69,7 +69,7 @@ def ttl(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the catalog.")],
     time: Annotated[str, typer.Argument(metavar="TIME", help="90s, 30m, 12h, 7d from now, or none.")],
 ) -> None:
-    """Let a catalog expire after some time, or not at all. It works on until `drop --expired`."""
+    """Set the time to live of a catalog, or remove it. An expired catalog works until `drop --expired`."""
     lifetime = None if time == "none" else span(time)
     with settings.connect() as lake:
         lake.set_ttl(name, lifetime)
@@ -98,14 +98,12 @@ def drop(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="The names of the catalogs.")
     ] = None,
-    expired: Annotated[
-        bool, typer.Option("--expired", help="Drop every catalog whose time to live is over.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be dropped, and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, even at a terminal.")] = False,
+    expired: Annotated[bool, typer.Option("--expired", help="Drop every expired catalog.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be dropped.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Drop catalogs in one commit. Older snapshots still show them, and no other catalog loses anything."""
+    """Drop catalogs in one commit. Past snapshots still show them; no other catalog loses anything."""
     if bool(names) == expired:
         raise typer.BadParameter("name the catalogs to drop, or pass --expired")
     with settings.connect() as lake:

@@ -46,12 +46,12 @@ def init(
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Make the folder of the database too, without asking.")
+        bool, typer.Option("--yes", help="Create the folder of the database too, without asking.")
     ] = False,
 ) -> None:
-    """Create a lake. One that exists is left alone, and the command refused.
+    """Create a lake. Refused if it exists.
 
-    For a folder that is not there it asks first, at a terminal; elsewhere it wants --yes.
+    If the folder of the database does not exist, it asks first on a terminal, and needs --yes elsewhere.
     """
     if not yes:
         _confirm_folder(settings.url)
@@ -75,15 +75,15 @@ def _confirm_folder(url: str) -> None:
 def moved(
     settings: Settings,
     data_path: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Where the data files are now; as before by default.")
+        str | None, typer.Option(metavar="PATH", help="The new data path; unchanged by default.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Do not look for the data files in their new place.")
+        bool, typer.Option("--force", help="Do not check that the data files are there.")
     ] = False,
 ) -> None:
-    """Say that the lake was moved: its metadata to where --lake is, its files to --data-path, or both.
+    """Declare that the lake was moved: its metadata to --lake, its files to --data-path, or both.
 
-    A lake whose metadata were copied or moved can only be read until then. A copy needs files of its own.
+    Until then, a lake whose metadata was copied or moved is read-only. A copy needs data files of its own.
     """
     with connect(settings.url, data_path=data_path, moved="force" if force else True) as lake:
         render(LakeThere(lake.url, lake.data_path), settings.output)
@@ -93,7 +93,7 @@ def create(
     settings: Settings,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new catalog.")],
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="Be content with a catalog that has the name already.")
+        bool, typer.Option("--if-not-exists", help="Do nothing if the catalog exists.")
     ] = False,
     **info: Unpack[CommitInfo],
 ) -> None:
@@ -104,7 +104,7 @@ def create(
 
 
 def catalogs(settings: Settings, at: At = None) -> None:
-    """List the catalogs of the lake, and say which have expired."""
+    """List the catalogs of the lake, with those that have expired."""
     with settings.connect() as lake:
         now = lake.now()
         render([_listed(info, now) for info in lake.catalogs(at=at)], settings.output)
@@ -146,7 +146,7 @@ def describe(
 
 
 def snapshots(settings: Settings) -> None:
-    """List the commits of the lake, or with --catalog those of one catalog, oldest first."""
+    """List the snapshots of the lake, or with --catalog those of one catalog, oldest first."""
     from forklake.cli.history import render_history
 
     with settings.connect() as lake:

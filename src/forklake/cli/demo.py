@@ -53,7 +53,7 @@ def demo(
     postgres: Annotated[
         bool, typer.Option("--postgres", help="Use a real PostgreSQL server, started for the demo only.")
     ] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the lake, to look around in it.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the lake afterwards.")] = False,
     folder: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Where to make the lake: an empty folder, or one to be made."),
@@ -67,9 +67,9 @@ def demo(
             "share, and forklake installed where its executors run.",
         ),
     ] = None,
-    no_spark: Annotated[bool, typer.Option("--no-spark", help="Leave out what Spark does.")] = False,
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Leave out Spark.")] = False,
 ) -> None:
-    """Show what forklake does, on a new lake of the demo's own. It checks everything that it says."""
+    """Run the demo on a lake of its own. Every step checks what it prints."""
     if master is not None:
         if no_spark:
             raise InvalidArgument("--master says where Spark runs, and --no-spark that it does not: give one")

@@ -60,23 +60,21 @@ def fork(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the fork.")],
     at: StartAt = None,
     data_path: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Another folder or bucket for the fork's own files.")
+        str | None, typer.Option(metavar="PATH", help="Another folder or bucket for the fork's new files.")
     ] = None,
     copy: Annotated[
         bool, typer.Option("--copy", help="Copy the parent's metadata instead of referring to it.")
     ] = False,
     if_not_exists: Annotated[
         bool,
-        typer.Option(
-            "--if-not-exists", help="Be content with a fork of that parent that is there, as it is."
-        ),
+        typer.Option("--if-not-exists", help="Do nothing if this fork of the parent exists."),
     ] = False,
     ttl: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Let it expire: 90s, 30m, 12h, 7d from now.")
+        str | None, typer.Option(metavar="TIME", help="Time to live: 90s, 30m, 12h, 7d from now.")
     ] = None,
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Fork a catalog: the fork begins as the parent is, and neither sees what the other does then."""
+    """Fork a catalog: the fork starts with everything the parent has; later commits are separate."""
     lifetime = None if ttl is None else span(ttl)
     with settings.connect() as lake:
         with progress_bar(settings) as progress:
@@ -100,10 +98,10 @@ def diff(
     settings: Settings,
     other: Annotated[
         str | None,
-        typer.Argument(metavar="OTHER", help="Another catalog; by default where --catalog was forked."),
+        typer.Argument(metavar="OTHER", help="Another catalog; by default the fork point of --catalog."),
     ] = None,
 ) -> None:
-    """Show what --catalog did since it was forked, or what it did that another one does not know of."""
+    """Show what --catalog changed since it was forked, or what it changed that OTHER has not seen."""
     with settings.connect() as lake:
         found = settings.find_catalog(lake, None).diff(other)
         if settings.output is Output.JSON:

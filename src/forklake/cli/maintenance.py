@@ -25,15 +25,15 @@ def compact(
             metavar="SHARE",
             min=0,
             max=1,
-            help="Instead, rewrite files that have lost at least this share of their rows; 0 for any.",
+            help="Instead, rewrite files of which at least this share of rows is deleted; 0 for any.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say about what would happen, and stop.")
+        bool, typer.Option("--dry-run", help="Only show an estimate of what would happen.")
     ] = False,
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Merge small files and move inlined rows into files. No row changes, now or in the past."""
+    """Merge small files and write inlined rows to files. No row changes, now or in the past."""
     with settings.connect() as lake, progress_bar(settings) as progress:
         catalog = settings.find_catalog(lake)
         if deletes is None:

@@ -77,19 +77,19 @@ class Replayed:
 
 def merge(
     settings: Settings,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The catalog whose changes are taken.")],
-    into: Annotated[str, typer.Option(metavar="NAME", help="The catalog that gets them.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The catalog to merge.")],
+    into: Annotated[str, typer.Option(metavar="NAME", help="The catalog to merge into.")],
     prefer: Annotated[
-        Preferred | None, typer.Option(help="Whose version of a row counts that both changed.")
+        Preferred | None, typer.Option(help="Which version of a row wins if both changed it.")
     ] = None,
     table: Annotated[
         list[str] | None,
         typer.Option(metavar="TABLE", help="Merge this table only; may be given several times."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")] = False,
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Bring what a catalog did into another one, as one commit. Conflicts are listed, and nothing is done."""
+    """Merge a catalog into another one, as one commit. With conflicts, list them and write nothing."""
     with settings.connect() as lake:
         wanted: dict[str, Any] = {"prefer": None if prefer is None else prefer.value, "tables": table or None}
         with progress_bar(settings) as progress:
@@ -111,12 +111,12 @@ def merge(
 
 def replay(
     settings: Settings,
-    fork: Annotated[str, typer.Argument(metavar="FORK", help="The catalog that is brought up to date.")],
-    onto: Annotated[str, typer.Option(metavar="NAME", help="The catalog that it shall stand on.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and stop.")] = False,
+    fork: Annotated[str, typer.Argument(metavar="FORK", help="The fork to bring up to date.")],
+    onto: Annotated[str, typer.Option(metavar="NAME", help="The catalog to replay it on.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")] = False,
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Put what a fork did on top of another catalog as that is now, where it can be; the rest is listed."""
+    """Replay the changes of a fork on top of another catalog's current state; list what conflicts."""
     with settings.connect() as lake:
         with progress_bar(settings) as progress:
             result = lake.replay(fork, onto, dry_run=dry_run, progress=progress, **info)

@@ -110,12 +110,12 @@ _REPEATED = (
 _COMMIT: tuple[tuple[str, Any, Any], ...] = (
     (
         "author",
-        Annotated[str | None, typer.Option("--author", metavar="NAME", help="Who makes the commit.")],
+        Annotated[str | None, typer.Option("--author", metavar="NAME", help="The author of the commit.")],
         None,
     ),
     (
         "message",
-        Annotated[str | None, typer.Option("--message", metavar="TEXT", help="What the commit says.")],
+        Annotated[str | None, typer.Option("--message", metavar="TEXT", help="The commit message.")],
         None,
     ),
 )

@@ -34,16 +34,16 @@ forklake [--lake URL] [--catalog NAME] [--json] COMMAND
 """
 
 _RULES = """\
-The global options may stand before the command or after it; after it they count more.
+Global options may be given before the command or after it; after it they take precedence.
 
-- **Text** is for people: what is not set is left out, and a control character in a comment or message is
-  written as an escape such as `\\x1b`. On a terminal long cells are folded; in a pipe every row is one line,
-  however long.
-- **JSON** (`--json`) is for programs: one document in plain ASCII, with the same data under stable keys, and
-  times in ISO 8601. What is not set is `null`.
+- **Text** output leaves out values that are not set; control characters are escaped, such as `\\x1b`. On a
+  terminal long cells are wrapped; in a pipe each row is one line.
+- **JSON** output (`--json`) is one document in ASCII, with stable keys and ISO 8601 timestamps. Values that
+  are not set are `null`.
 - **Exit codes**: 0 done; 1 refused, with one line on stderr that says why and what to do; 2 wrong usage;
-  130 interrupted; 141 when whoever read the output stopped reading. A merge with conflicts is refused, a dry
-  run of it too, and lists them on stdout all the same.
+  130 interrupted; 141 when the reader of the output closed the pipe. A merge with conflicts, also a dry run,
+  exits with 1 and lists them on stdout.
+- **Snapshot ids** are lake-wide: within one catalog they have gaps.
 """
 
 RESULTS: dict[str, tuple[str, type[Any]]] = {
@@ -107,7 +107,7 @@ def _table(params: Iterable[Any]) -> str:
 def _line(param: TyperArgument | TyperOption) -> str:
     names = [] if isinstance(param, TyperArgument) else param.opts
     name = " ".join([*names, *filter(None, [param.metavar])])
-    variable = f" `{param.envvar}` stands in for it." if param.envvar else ""
+    variable = f" By default the environment variable `{param.envvar}`." if param.envvar else ""
     shown = [text.replace("|", "\\|") for text in (f"`{name}`", f"{param.help}{variable}")]
     return f"| {' | '.join(shown)} |"
 

@@ -18,15 +18,15 @@ def restore(
     at: GoBackTo,
     table: Annotated[
         str | None,
-        typer.Argument(metavar="TABLE", help="The table, by the name that it had then; it may be gone now."),
+        typer.Argument(metavar="TABLE", help="The table, by its name at that time; it may be dropped now."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Restore all of --catalog.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Restore the whole catalog.")] = False,
     as_name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Another name for the table.")
     ] = None,
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Make a table, or all of --catalog, what it was, as one more commit. No file is written."""
+    """Restore a table, or the whole catalog, to a snapshot or timestamp, as a new commit."""
     if (table is None) != everything:
         raise typer.BadParameter("name the table to restore, or pass --all")
     if everything and as_name is not None:
@@ -43,10 +43,10 @@ def restore(
 
 def undo(
     settings: Settings,
-    snapshot: Annotated[int, typer.Argument(metavar="SNAPSHOT", help="The commit, by its number.")],
+    snapshot: Annotated[int, typer.Argument(metavar="SNAPSHOT", help="The snapshot id of the commit.")],
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Take back what one commit of --catalog did, as one more commit, if nothing since is in the way."""
+    """Revert one commit of --catalog, as a new commit, if no later commit conflicts."""
     with settings.connect() as lake:
         catalog = settings.find_catalog(lake)
         with progress_bar(settings) as progress:
@@ -61,11 +61,11 @@ def undrop(
         str | None, typer.Option("--as", metavar="NAME", help="Another name, if that one is taken.")
     ] = None,
     ttl: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Let it expire: 90s, 30m, 12h, 7d from now.")
+        str | None, typer.Option(metavar="TIME", help="Time to live: 90s, 30m, 12h, 7d from now.")
     ] = None,
     **info: Unpack[CommitInfo],
 ) -> None:
-    """Bring back the catalog of a name that was dropped last, with all its history."""
+    """Bring back the catalog of this name that was dropped last, with its history."""
     lifetime = None if ttl is None else span(ttl)
     with settings.connect() as lake:
         back = lake.undrop_catalog(name, as_name=as_name, ttl=lifetime, **info)

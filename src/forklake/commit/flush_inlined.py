@@ -28,7 +28,7 @@ class Flush:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(file.record_count for file in self.files)
 
     def stage(self, draft: Draft) -> None:

@@ -26,12 +26,12 @@ from forklake.store.reservations import unswept_reservations
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A reservation that was cleared up."""
+    """A distributed snapshot whose files were deleted."""
 
     reservation_id: str
     state: str
     files: int
-    """How many files were removed."""
+    """The number of deleted files."""
 
 
 def sweep(

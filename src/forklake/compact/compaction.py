@@ -27,7 +27,7 @@ Runner = Callable[[Sequence[Rewrite], list[str]], Iterable[Rewritten]]
 
 @dataclass(frozen=True, slots=True)
 class CompactedTable:
-    """What a compaction did to one table, or with `dry_run` about what it would do."""
+    """The result of a compaction for one table; with `dry_run`, an estimate."""
 
     table: str
     files_in: int
@@ -36,27 +36,27 @@ class CompactedTable:
     bytes_in: int
     bytes_out: int
     rows: int
-    """Rows that are in other files now. None of them changed."""
+    """Rows that were rewritten, unchanged."""
     rows_dropped: int
-    """Rows that had been deleted and were left behind."""
+    """Deleted rows that were dropped."""
     given_up: int = 0
-    """Files that others changed again and again meanwhile, and that stay as they are."""
+    """Files that other commits kept changing meanwhile, and that were left as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactResult(Shown):
-    """What a compaction did, table by table; tables that it left alone are not listed."""
+    """The result of a compaction by table; unchanged tables are not listed."""
 
     tables: tuple[CompactedTable, ...] = ()
 
     @property
     def files_in(self) -> int:
-        """Files that were rewritten, over all tables."""
+        """The number of files that were rewritten, over all tables."""
         return sum(table.files_in for table in self.tables)
 
     @property
     def files_out(self) -> int:
-        """Files that came of it."""
+        """The number of new files."""
         return sum(table.files_out for table in self.tables)
 
     @property
@@ -66,12 +66,12 @@ class CompactResult(Shown):
 
     @property
     def bytes_out(self) -> int:
-        """The size of the files that came of it."""
+        """The size of the new files."""
         return sum(table.bytes_out for table in self.tables)
 
     @property
     def rows(self) -> int:
-        """Rows that are in other files now."""
+        """The number of rows that were rewritten."""
         return sum(table.rows for table in self.tables)
 
 

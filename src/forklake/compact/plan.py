@@ -51,7 +51,7 @@ class Input:
 
     @property
     def live_rows(self) -> int:
-        """How many rows are there."""
+        """The number of rows that are not deleted."""
         return self.file.record_count - self.deleted_rows
 
     @property
@@ -79,13 +79,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Files whose rows, as they are now, become new files."""
+    """A planned rewrite: the live rows of some files become new files."""
 
     target: Target
     inputs: tuple[Input, ...]
     why: tuple[Why, ...]
     partition_values: Values | None = None
-    """The partition that all rows are in; None if they have to be told apart, or there are no partitions."""
+    """The partition of all rows; None if rows are of several partitions, or there are none."""
 
     @property
     def newest_row(self) -> SnapshotId:
@@ -96,16 +96,16 @@ class Rewrite:
 
     @property
     def live_rows(self) -> int:
-        """How many rows the new files will have."""
+        """The number of rows that the new files will have."""
         return sum(one.live_rows for one in self.inputs)
 
     def to_json(self) -> str:
-        """The rewrite as text, for whoever runs it."""
+        """The rewrite as JSON, for the process that runs it."""
         return to_text(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Rewrite:
-        """Read back what `to_json` wrote."""
+        """Parse the JSON that `to_json` returned."""
         return from_text(cls, text)
 
 

@@ -19,7 +19,7 @@ from forklake.model.table.files import WrittenFile
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A rewrite that was run: its files stand in storage, and wait to take the place of the old ones."""
+    """A rewrite that was run: its new files are in storage, and not committed yet."""
 
     rewrite: Rewrite
     files: tuple[WrittenFile, ...] = field(default=())
@@ -30,12 +30,12 @@ class Rewritten:
         return [file.path for file in self.files]
 
     def to_json(self) -> str:
-        """What was done as text, for whoever commits it."""
+        """The result as JSON, for the process that commits it."""
         return to_text(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Rewritten:
-        """Read back what `to_json` wrote."""
+        """Parse the JSON that `to_json` returned."""
         return from_text(cls, text)
 
 

@@ -29,7 +29,7 @@ class CatalogScope:
     id: CatalogId
     name: str
     moment: Moment | None = None
-    """The snapshot or time at which the catalog is shown; None for the present."""
+    """The snapshot id or timestamp that this handle reads; None for the current state."""
     info: CommitInfo = field(default_factory=CommitInfo)
     """The author, message and extra info of its commits."""
     _past: Head | None = None
@@ -41,7 +41,7 @@ class CatalogScope:
         return Committer(self.context)
 
     def at(self, moment: Moment) -> CatalogScope:
-        """The same catalog as it was at a snapshot or a time, for reading."""
+        """The same catalog at a snapshot or timestamp, read-only."""
         past = replace(self, moment=moment, _past=None)
         past.head()
         return past

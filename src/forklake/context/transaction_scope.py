@@ -49,11 +49,11 @@ class TransactionScope:
         return self._draft
 
     def at(self, moment: Moment) -> CatalogScope:
-        """The catalog as it was at a snapshot or a time, without the changes of this transaction."""
+        """The catalog at a snapshot or timestamp, without the changes of this transaction."""
         return self._catalog.at(moment)
 
     def with_commit_info(self, **info: Unpack[CommitInfo]) -> TransactionScope:
-        """Refuse what is said of a part: the transaction is one commit, and has said it."""
+        """Refused in a transaction: it is one commit, and takes author and message when it begins."""
         author_of(**info)
         if any(value is not None for value in info.values()):
             raise InvalidArgument(
@@ -95,7 +95,7 @@ class TransactionScope:
         return published
 
     def rollback(self) -> None:
-        """Forget every change."""
+        """Discard all changes."""
         draft = self.read()
         self.end = "rolled back"
         self.context.discard(draft.written)

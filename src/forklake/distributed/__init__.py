@@ -1,7 +1,7 @@
-"""Writing one snapshot from many processes; they need the storage, and no metadata database.
+"""Distributed snapshots: many processes write one snapshot, with access to the storage only.
 
-`Catalog.begin_distributed` gives a `DistributedSnapshot`, which travels as JSON. Any process writes parts of
-it and gives manifests back, as values or as files; `Catalog.commit_distributed` makes them one snapshot.
+`Catalog.begin_distributed` returns a `DistributedSnapshot`, which can be sent as JSON. Any process writes
+parts of it and returns manifests; `Catalog.commit_distributed` commits them as one snapshot.
 """
 
 from typing import TYPE_CHECKING

@@ -7,7 +7,7 @@ from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows
 
 
 def base_files(plan: ScanPlan) -> list[BaseFile]:
-    """Every file that a plan reads, and the inlined rows as files, as `write_part` takes them."""
+    """The files of a scan plan, inlined rows included, as `write_part` takes them."""
     return [base_file(place) for place in (*plan.files, *plan.rows)]
 
 

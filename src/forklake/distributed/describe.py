@@ -31,11 +31,11 @@ def describe_files(
     manifest: Keep = "value",
     storage_options: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Make files a part that another engine wrote into a folder of `output_folder`; given by their addresses.
+    """Make a part of Parquet files that another engine wrote into an `output_folder`. Returns its manifest.
 
-    Columns are found as `Table.add_files` does. `partition_values` are those of each file, if the table is
-    partitioned and all rows of a file are of one partition. With `row_ids`, rows carry the ids of those that
-    they take the place of.
+    Columns are found as in `Table.add_files`. `partition_values` has those of each file, if the table is
+    partitioned and all rows of a file are in one partition. With `row_ids`, rows carry the ids of the rows
+    that they replace.
     """
     check_keep(manifest)
     work = Work.begin(ds, table, part, storage_options)

@@ -123,7 +123,7 @@ def output_folder(
     table: str | tuple[str, str] | QualifiedName,
     part: Part,
 ) -> str:
-    """A new folder for files of another engine, as an address; `describe_files` makes them a part."""
+    """A new folder for files of another engine, as path or URL; see `describe_files`."""
     target = ds.table(table)
     return ds.address(f"{ds.folder(target)}{_slug(_name(part, 'part'))}-{_new_attempt()}/")
 
@@ -131,7 +131,7 @@ def output_folder(
 def read_manifest(
     ds: DistributedSnapshot, path: str, *, storage_options: Mapping[str, str] | None = None
 ) -> Manifest:
-    """A manifest that was kept in a file, by its address."""
+    """Read a manifest that was stored as a file."""
     return manifests.read_manifest(storage_of(ds.data_path, storage_options), path)
 
 

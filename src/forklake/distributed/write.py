@@ -41,19 +41,19 @@ def write_part(
     manifest: Keep = "value",
     storage_options: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Write rows as files of a table, and say which rows go. Nothing takes effect before the commit.
+    """Write one part of a distributed snapshot: rows to insert, positions to delete, files to remove.
 
-    `part` names the piece of work: whoever does it again, after a failure or beside another, gives it the
-    same name, and the commit takes one of them. Without a name, every call is a piece of its own.
+    Nothing takes effect before the commit. `part` names the part: a retry uses the same name, and the commit
+    takes one of the manifests. Without a name, each call is a part of its own.
 
-    Rows may carry their ids, in an Arrow column `forklake.distributed.ROW_ID`: they take the place of rows
-    that are deleted, and are new where it is NULL. If they carry the snapshots that inserted them as well
-    (`SNAPSHOT_ID`), they are the rows of the files that were `moved`, written anew.
+    Rows may carry row ids in an Arrow column `forklake.distributed.ROW_ID`: they replace deleted rows, as in
+    an update, and are new where it is NULL. With the column `SNAPSHOT_ID` as well, they are the rows of the
+    files in `moved`, written again, as in a compaction.
 
-    `delete` are positions by data file. Where `files` tells what a file has lost before, its delete file is
-    written here if it is worth one; others are left to the commit. `remove` are data files that go whole.
-    `unless_there` says that rows are added because none with their keys was found: then the commit is refused
-    if somebody else has added rows. `cast` lets values become what columns hold, as in `Table.append`.
+    `delete` has positions by data file id. With `files`, which has earlier deletes of a file, a delete file
+    is written here if there are many; otherwise the commit does it. `remove` has ids of data files to remove.
+    `unless_there` is for upserts: the commit fails if another commit inserted rows meanwhile. `cast` converts
+    values as in `Table.append`.
     """
     check_keep(manifest)
     work = Work.begin(ds, table, part, storage_options)

@@ -14,7 +14,7 @@ from forklake.scan.scan_plan import Source, plan_files
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
-    """Where a row is."""
+    """The file and position of a row."""
 
     row_id: int
     data_file_id: DataFileId

@@ -27,7 +27,7 @@ HowChanged = Literal["created", "dropped", "altered", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class ObjectDiff(Shown):
-    """A schema, view or macro that came, went or changed."""
+    """A schema, view or macro that was created, dropped or changed."""
 
     kind: Literal["schema", "view", "macro"]
     name: str
@@ -40,20 +40,20 @@ class TableFacts:
 
     name: str
     change: HowChanged
-    """`altered` if its definition is another, `changed` if only its rows or tags are."""
+    """`created`, `dropped`, `altered` (its definition), or `changed` (only rows or tags)."""
     schema_changes: tuple[str, ...] = ()
-    """One line for each column, name, tag or layout that is another."""
+    """One line per changed column, name, tag, partitioning or sort order."""
     files_added: tuple[str, ...] = ()
     files_retired: tuple[str, ...] = ()
     files_with_deletes: tuple[str, ...] = ()
-    """Files that are still there and have lost rows."""
+    """Files with newly deleted rows."""
     rows_added: int = 0
-    """A row that was updated counts here and among those removed."""
+    """An updated row counts here and in `rows_removed`."""
     rows_removed: int = 0
     inlined_added: int = 0
-    """So many of the rows that were added lie in the metadata, in no file."""
+    """How many of the added rows are inlined."""
     inlined_removed: int = 0
-    """So many of the rows that were removed lay in the metadata."""
+    """How many of the removed rows were inlined."""
 
 
 def object_diffs(net: Net, base: Side, ours: Side) -> Iterator[ObjectDiff]:

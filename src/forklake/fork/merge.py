@@ -64,32 +64,32 @@ class MergeOptions:
 
 @dataclass(frozen=True, slots=True)
 class MergedTable(Shown):
-    """What a merge does to one table."""
+    """The result of a merge for one table."""
 
     name: str
     files_added: int
     files_retired: int
     rows_added: int
-    """In files that come; rows of updates are among them."""
+    """Rows added, updated rows included."""
     rows_removed: int
 
 
 @dataclass(frozen=True, slots=True)
 class MergeResult(Shown):
-    """What a merge did, or with `dry_run` would do."""
+    """The result of a merge; with `dry_run`, what it would do."""
 
     source: str
     into: str
     source_snapshot: SnapshotId
-    """Up to which the source was merged."""
+    """The snapshot id up to which the source was merged."""
     base_snapshot: SnapshotId
-    """Up to which snapshot of the source the target knew all before."""
+    """The snapshot id of the source up to which the target had seen everything before."""
     snapshot: SnapshotId | None
-    """The commit of the target; None if there was nothing to merge, or nothing was to be written."""
+    """The new snapshot id of the target; None if there was nothing to merge, or with `dry_run`."""
     changes: tuple[Change, ...] = ()
     tables: tuple[MergedTable, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
-    """What stands in the way; only a dry run returns any."""
+    """The conflicts; only with `dry_run`, otherwise `MergeConflict` carries them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,16 +24,16 @@ from forklake.model.snapshots import Author
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult(Shown):
-    """What became of the commits of a fork."""
+    """The result of a replay."""
 
     fork: str
     onto: str
     onto_snapshot: SnapshotId
-    """The snapshot of the other catalog that the fork stands on now."""
+    """The snapshot id of the other catalog on which the fork was replayed."""
     snapshot: SnapshotId | None
-    """The commit of the fork; None if there was nothing to do, or nothing was to be written."""
+    """The new snapshot id of the fork; None if there was nothing to do, or with `dry_run`."""
     refused: tuple[Conflict, ...] = ()
-    """What could not be made again: `ours` is the change of the fork, `theirs` that of the other catalog."""
+    """Changes that could not be replayed: `ours` is the fork's, `theirs` the other catalog's."""
 
 
 class Hands(Protocol):

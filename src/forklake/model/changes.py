@@ -64,22 +64,22 @@ UNDONE = "undone"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One verb on one object, with what another commit would have to touch to collide with it."""
+    """One change of one object, with what another commit would have to change to conflict with it."""
 
     verb: Verb
     object_id: int
     schema_id: int | None = None
     schema: str | None = None
     name: str | None = None
-    """The name that the object has after the change, which is the name it claims if it is new or renamed."""
+    """The name of the object after the change."""
     detail: str | None = None
     """The key of a tag, with its column; the kind of a macro; what an insert depends on."""
     files: frozenset[int] = frozenset()
-    """Data files whose rows a delete, compaction or flush touched."""
+    """Ids of data files that a delete, compaction or flush changed."""
     paths: frozenset[str] = frozenset()
-    """Files that existed before and became part of a table."""
+    """Paths of imported files."""
     rows: frozenset[int] = frozenset()
-    """The ids of rows that a merge has decided of."""
+    """Ids of rows that `prefer` of a merge decided."""
 
     def __str__(self) -> str:
         """One clause for people, such as `table "users" was altered`."""
@@ -93,14 +93,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RowConflict:
-    """A row that both sides changed: as it was, and as each of them has it. None where it was deleted."""
+    """A row that both sides changed: before, and in each of them. None where it is deleted."""
 
     row_id: int
     base: dict[str, Any] | None
     ours: dict[str, Any] | None
-    """As the source of the merge has it."""
+    """The row in the source of the merge."""
     theirs: dict[str, Any] | None
-    """As the target has it."""
+    """The row in the target."""
 
     def _repr_html_(self) -> str:
         """For notebooks: its columns, as each side has them."""
@@ -116,23 +116,23 @@ class RowConflict:
 
 @dataclass(frozen=True, slots=True)
 class Conflict(Shown):
-    """Two changes that cannot both stand: ours, and theirs that was committed first."""
+    """Two changes that conflict: ours, and theirs, which was committed first."""
 
     rule: str
     ours: Change
     theirs: Change
     snapshot: SnapshotId
-    """Of theirs."""
+    """The snapshot id of theirs."""
     ours_snapshot: SnapshotId | None = None
-    """Of ours, if it was committed: in the catalog that was to be merged."""
+    """The snapshot id of ours in the source of a merge; None in a transaction."""
     files: tuple[str, ...] = ()
-    """The paths of the data files that both took rows from."""
+    """The paths of the data files from which both deleted rows."""
     row_count: int = 0
-    """How many rows both changed."""
+    """The number of rows that both changed."""
     read_rows: Callable[[], list[RowConflict]] = field(default=list, repr=False, compare=False)
 
     def rows(self) -> list[RowConflict]:
-        """The rows that both changed, with their values; none if the conflict is not about rows."""
+        """Read the rows that both changed; empty if the conflict is not about rows."""
         return self.read_rows()
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ class ReservationInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTarget(WriteTarget):
-    """A table as its writers have to know it."""
+    """What writers have to know of a table."""
 
     id: TableId
     schema: str
@@ -50,26 +50,26 @@ class TableTarget(WriteTarget):
 
     @property
     def full_name(self) -> QualifiedName:
-        """The name with that of the schema."""
+        """The name with its schema."""
         return QualifiedName(self.schema, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class DistributedSnapshot:
-    """A reservation: any process that has it, and reaches the storage, can write a part of the snapshot."""
+    """The descriptor of a distributed snapshot: with it and the storage, any process can write a part."""
 
     reservation_id: str
     commit_uuid: str
-    """Stands in the path of every file that is written for it."""
+    """Part of the path of every file that is written for it."""
     catalog_id: CatalogId
     catalog: str
     snapshot_id: SnapshotId
-    """The number that the snapshot gets, unless others commit before it does."""
+    """The reserved snapshot id; the commit gets a new one if other commits come first."""
     parent_snapshot_id: SnapshotId
-    """The snapshot that its writers see."""
+    """The id of the snapshot that its writers read."""
     expires_at: datetime
     data_path: str
-    """Of the lake; how to get in is not said here."""
+    """The data path of the lake, without credentials."""
     catalog_path: str
     """Where the catalog's files go, relative to the data path of the lake or absolute."""
     tables: tuple[TableTarget, ...]
@@ -93,15 +93,15 @@ class DistributedSnapshot:
         return f"{self.catalog_path}{STAGING}{self.commit_uuid}/"
 
     def folder(self, table: TableTarget) -> str:
-        """The folder of all its files of a table: nobody else's are there, so it is listed at no cost."""
+        """The folder of all its files of a table; nothing else is in it."""
         return commit_folder(table.folder, self.commit_uuid)
 
     def address(self, path: str) -> str:
-        """A path of this value as engines write it."""
+        """The full path or URL of one of its paths."""
         return path if is_absolute(path) else self.data_path + path
 
     def to_json(self) -> str:
-        """All of it as text, for another process."""
+        """The value as JSON, for another process."""
         return json.dumps(
             {
                 "format": _FORMAT,
@@ -122,7 +122,7 @@ class DistributedSnapshot:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """Parse the JSON that `to_json` returned."""
         try:
             found = json.loads(text)
             if found.pop("format") != _FORMAT:
@@ -148,14 +148,14 @@ def commit_folder(folder: str, commit_uuid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BaseFile:
-    """A file of a table that may lose rows, with those that it has lost already."""
+    """A data file with its deleted positions, for writers that delete more rows of it."""
 
     file: DataFile
     deleted: tuple[int, ...] = ()
-    """Positions of rows that are gone beside those that its delete file names."""
+    """Inlined deleted positions, in addition to those in its delete file."""
 
     def to_json(self) -> str:
-        """All of it as text, for another process."""
+        """The value as JSON, for another process."""
         deletes = self.file.deletes
         about = {name: getattr(self.file, name) for name in _plain(DataFile)}
         known = None if deletes is None else {name: getattr(deletes, name) for name in _plain(DeleteFile)}
@@ -163,14 +163,14 @@ class BaseFile:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """Parse the JSON that `to_json` returned."""
         found = json.loads(text)
         deletes = None if found["deletes"] is None else DeleteFile(**found["deletes"])
         return cls(DataFile(**found["file"], deletes=deletes), tuple(found["deleted"]))
 
     @property
     def id(self) -> DataFileId:
-        """Of the data file."""
+        """The id of the data file."""
         return self.file.id
 
     @property

@@ -22,7 +22,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class CatalogInfo(Shown):
-    """A catalog of the lake and where it comes from."""
+    """A catalog in a listing, with its parent."""
 
     name: str
     id: CatalogId

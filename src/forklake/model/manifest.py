@@ -50,7 +50,7 @@ class PackedStats(Sequence[ColumnStats]):
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A data file that waits to become part of a table."""
+    """A data file to be committed."""
 
     table_id: TableId
     written: WrittenFile
@@ -66,7 +66,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFilePart:
-    """A delete file that waits to take effect: all that is gone from a data file and not inlined."""
+    """A delete file to be committed: all deleted positions of a data file that are not inlined."""
 
     table_id: TableId
     data_file_id: DataFileId
@@ -82,7 +82,7 @@ class DeleteFilePart:
 
 @dataclass(frozen=True, slots=True)
 class PositionsPart:
-    """Rows that a data file loses, few enough to be listed."""
+    """Deleted positions of a data file, few enough to be listed."""
 
     table_id: TableId
     data_file_id: DataFileId
@@ -91,12 +91,12 @@ class PositionsPart:
 
 @dataclass(frozen=True, slots=True)
 class RemovalPart:
-    """Data files that go as a whole."""
+    """Data files to be removed as a whole."""
 
     table_id: TableId
     data_file_ids: tuple[DataFileId, ...]
     moved: bool = False
-    """Whether their rows live on in files of this snapshot: a compaction."""
+    """Whether their rows are in new files of this snapshot, as after a compaction."""
 
 
 Entry = FilePart | DeleteFilePart | PositionsPart | RemovalPart
@@ -104,20 +104,20 @@ Entry = FilePart | DeleteFilePart | PositionsPart | RemovalPart
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one attempt at one piece of work did. The commit takes one attempt of each piece."""
+    """What one try at one part wrote. The commit takes one manifest of each part."""
 
     reservation_id: str
     commit_uuid: str
     part: str
-    """The piece of work. Several manifests of one part and the same tables are attempts at one piece."""
+    """The name of the part. Manifests of one part and the same tables are tries at the same work."""
     attempt: str
     tables: tuple[TableId, ...]
-    """What it is about, even if nothing came of it."""
+    """The tables that it is about, even if nothing was written."""
     entries: tuple[Entry, ...] = ()
     unless_there: bool = False
-    """Whether rows were added because none with their keys was there: others must not have added any."""
+    """Whether rows were inserted because no row had their key: fails if others inserted rows meanwhile."""
     path: str | None = field(default=None, compare=False)
-    """Where it is kept, if it is a file."""
+    """The path of its file, if it is stored in one."""
     _digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """What the text that it was read from said."""
 
@@ -128,7 +128,7 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """How many rows its data files have."""
+        """The number of rows in its data files."""
         return sum(entry.written.record_count for entry in self.files)
 
     @property
@@ -153,14 +153,14 @@ class Manifest:
         return hashlib.sha256(about.encode()).hexdigest()[:20]
 
     def to_json(self) -> str:
-        """All of it as text, for another process."""
+        """The value as JSON, for another process."""
         body = list(self._body())
         end = {"lines": len(body), "sha256": _sum(body)}
         return "\n".join((*body, _text(end))) + "\n"
 
     @classmethod
     def from_json(cls, text: str, *, path: str | None = None) -> Self:
-        """What `to_json` wrote, if it is whole. `path` is where the text comes from."""
+        """Parse and check the JSON that `to_json` returned. `path` is where it was stored."""
         *body, last = text.rstrip("\n").split("\n")
         digest = _sum(body)
         try:
@@ -185,7 +185,7 @@ class Manifest:
 
     @classmethod
     def joined(cls, manifests: Iterable[Manifest]) -> Self:
-        """Manifests of one part as one, to be taken together or not at all: for work on several tables."""
+        """Combine manifests of one part that touches several tables."""
         first, *others = manifests
         if any((other.commit_uuid, other.part) != (first.commit_uuid, first.part) for other in others):
             raise InvalidManifest("only manifests of one part of one distributed snapshot can be joined")

@@ -16,10 +16,10 @@ _CODECS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a table is written. A table's own settings come before those of the lake."""
+    """Write options. Those of a table override those of the lake."""
 
     data_inlining_row_limit: int = 100
-    """Up to how many rows a write, or a delete from one file, stays in the metadata database."""
+    """A write of at most this many rows, or deletes from one file, is inlined in the metadata."""
     target_file_size: int = 512 * 2**20
     parquet_row_group_size: int = 122_880
     parquet_compression: str = "zstd"

@@ -17,7 +17,7 @@ from forklake.model.names import check_text
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Shown):
-    """One commit: its number, when, in which catalog, and what it did in DuckLake's notation."""
+    """A snapshot: its id, timestamp, catalog, and its changes in DuckLake's notation."""
 
     _SHOWN: ClassVar = ("id", "time", "catalog", "summary", "author", "message", "extra")
 
@@ -34,7 +34,7 @@ class Snapshot(Shown):
 
     @property
     def summary(self) -> str:
-        """What it did, in words and with the names that things had then: `inserted into sales.orders`."""
+        """The changes in words, with the names at that time: `inserted into sales.orders`."""
         return summary_of(self.changes, self._footprint, self._catalogs)
 
 

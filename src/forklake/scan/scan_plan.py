@@ -32,27 +32,27 @@ Positions: TypeAlias = "pa.Array"
 
 @dataclass(frozen=True, slots=True)
 class ScanFile:
-    """A Parquet file to read, and what to leave out of it."""
+    """A Parquet file to read, with its deleted positions."""
 
     file: DataFile
     deleted: Positions | None = None
-    """Rows that were deleted inline, beside those that the delete file names."""
+    """Inlined deleted positions, in addition to those in the delete file."""
 
     @property
     def path(self) -> str:
-        """Where the file is, relative to the data path of the lake or not."""
+        """The path of the file, relative to the data path of the lake or absolute."""
         return self.file.path
 
     @property
     def live_rows(self) -> int:
-        """How many rows are there."""
+        """The number of rows that are not deleted."""
         named = 0 if self.file.deletes is None else self.file.deletes.own_count
         return self.file.record_count - named - (0 if self.deleted is None else len(self.deleted))
 
 
 @dataclass(frozen=True, slots=True)
 class ScanRows:
-    """Rows that came with the plan: they live in the metadata database, or in a transaction."""
+    """Rows inside the plan: inlined ones, or those of an open transaction."""
 
     file: DataFile
     rows: pa.Table
@@ -61,13 +61,13 @@ class ScanRows:
 
     @property
     def live_rows(self) -> int:
-        """How many rows are there."""
+        """The number of rows that are not deleted."""
         return self.file.record_count - (0 if self.deleted is None else len(self.deleted))
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """A file that need not be read, and why."""
+    """A pruned file, with the reason."""
 
     path: str
     record_count: int
@@ -92,14 +92,14 @@ class Uncommitted:
 
 @dataclass(frozen=True, repr=False)
 class ScanPlan:
-    """All that an engine has to know to read a table."""
+    """A scan plan: what an engine has to know to read a table."""
 
     table: Table
     at: SnapshotId
     files: tuple[ScanFile, ...]
     rows: tuple[ScanRows, ...] = ()
     predicate: Predicate | None = None
-    """What every row still has to be checked against."""
+    """The condition that rows of the files still have to match."""
     mappings: Mapping[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
     has_old_names: bool = False
     """Whether files may know fields inside structs by other names than the table does now."""

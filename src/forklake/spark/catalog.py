@@ -47,14 +47,14 @@ from forklake.spark.write import write_frame
 class SparkCatalog(Handle):
     """Reads and writes the tables of a catalog, or of a transaction, with Spark.
 
-    The session may be any: classic or Connect, local or on a cluster. What it needs is set on it; the Python
-    of its workers needs forklake (`PYSPARK_PYTHON` names it, and `session()` sees to that on this machine).
+    Any session works: classic or Connect, local or on a cluster; it gets the settings that it needs. The
+    Python of its workers needs forklake: `PYSPARK_PYTHON` names it, and `session()` sets it on this machine.
     """
 
     def __init__(self, spark: SparkSession, catalog: CatalogVerbs, *, ttl: timedelta = DAY) -> None:
-        """Work on a catalog, or inside of a transaction.
+        """Work on a catalog, or in a transaction.
 
-        `ttl` is how long a change may take. Files of one that was broken off go when it is over.
+        `ttl` is how long a change may take. Files of an interrupted change are deleted after it.
         """
         self.spark = prepare(spark)
         if not isinstance(catalog, CatalogVerbs):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -77,10 +77,10 @@ class SparkCatalog(Handle):
         at: Moment | None = None,
         row_ids: bool = False,
     ) -> DataFrame:
-        """Rows of a table as an ordinary frame.
+        """Read a table as a plain DataFrame.
 
-        `where` is a condition as `Table.scan` takes it: files that cannot meet it are never opened, and Spark
-        filters what the others hold. The frame stays as it is: it shows the table as of this call.
+        `where` is a condition as in `Table.scan`: it prunes files, and Spark filters the rows of the others.
+        The DataFrame shows the snapshot of this call, also after later commits.
         """
         scan = self.catalog.table(table).scan(where, columns, at=at, row_ids=row_ids)
         return read_plan(prepare(self.spark), scope_of(self.catalog).context, scan.plan(), scan.selection)
@@ -99,10 +99,10 @@ class SparkCatalog(Handle):
         append: bool = False,
         **info: Unpack[CommitInfo],
     ) -> Table:
-        """Create a table with the columns of a frame or of its schema, or as `Catalog.create_table` does.
+        """Create a table with the columns of a DataFrame or its schema, or as `Catalog.create_table` does.
 
-        A column that cannot be NULL in the frame is NOT NULL in the table. With `append` it gets the rows of
-        the frame too, in the same commit.
+        Columns that are not nullable in the DataFrame are NOT NULL. With `append` its rows are inserted, in
+        the same commit.
         """
         if append and isinstance(columns, DataFrame):
             layout = {"partition_by": partition_by, "sorted_by": sorted_by, "comment": comment}
@@ -135,10 +135,10 @@ class SparkCatalog(Handle):
         return table
 
     def append(self, frame: DataFrame, table: Name, *, cast: bool = False, **info: Unpack[CommitInfo]) -> int:
-        """Add the rows of a frame to a table, as one snapshot. Returns how many.
+        """Insert the rows of a DataFrame, as one snapshot. Returns the number of rows.
 
-        Columns are found by name, and those that are not there get their defaults. Values are cast only if
-        each stays what it is; `cast` lets texts become dates and the like too, as in `Table.append`.
+        Columns are matched by name; missing ones get their defaults. `cast` converts values as in
+        `Table.append`.
         """
         given = _checked(frame)
         return self._publish(
@@ -154,7 +154,7 @@ class SparkCatalog(Handle):
         cast: bool = False,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Replace all rows, or those that meet a condition, by those of a frame. Returns how many came."""
+        """Delete the matching rows, or all, and insert those of a DataFrame. Returns their number."""
         given = _checked(frame)
 
         def work(writing: Writing) -> list[Done]:
@@ -167,7 +167,7 @@ class SparkCatalog(Handle):
         return self._publish(table, "overwrite", work, info, before=empty).inserted
 
     def delete(self, table: Name, where: str | None = None, **info: Unpack[CommitInfo]) -> int:
-        """Delete the rows that meet a condition, or all. Returns how many there were."""
+        """Delete the rows that match a condition, or all. Returns the number of rows."""
         if where is None:
             # Nothing has to be read for that.
             return self.catalog.table(table).delete(**info)
@@ -182,9 +182,9 @@ class SparkCatalog(Handle):
         where: str | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
-        """Give columns new values, computed from the old row by SQL. Returns how many rows changed.
+        """Update columns of the matching rows. Returns the number of rows.
 
-        Conditions and values are what `Table.update` takes, and mean the same.
+        Conditions and values are those of `Table.update`.
         """
 
         def work(writing: Writing) -> list[Done]:
@@ -204,10 +204,7 @@ class SparkCatalog(Handle):
         cast: bool = False,
         **info: Unpack[CommitInfo],
     ) -> RowsMerged:
-        """Bring rows of a frame into a table: those with the same keys change, the others are new.
-
-        What is asked for is what `Table.merge` takes.
-        """
+        """Upsert the rows of a DataFrame; see `Table.merge`."""
         given = _checked(frame)
 
         def work(writing: Writing) -> list[Done]:
@@ -220,7 +217,7 @@ class SparkCatalog(Handle):
     def changes(
         self, table: Name, start: int, end: int | None = None, *, where: str | None = None
     ) -> DataFrame:
-        """What happened to rows after snapshot `start` and up to `end`, or until now; in no order."""
+        """The change feed after snapshot `start`, up to `end` or the current one; in no particular order."""
         feed = self.catalog.table(table).changes(start, end, where=where)
         return read_changes(prepare(self.spark), scope_of(self.catalog).context, feed)
 
@@ -235,7 +232,7 @@ class SparkCatalog(Handle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
-        """Merge small files, and move inlined rows into files; see `Catalog.compact`."""
+        """Merge small files and write inlined rows to files, on Spark; see `Catalog.compact`."""
         return self._compact(table, merging(min_files), info, dry_run=dry_run, progress=progress)
 
     def rewrite_deletes(
@@ -247,7 +244,7 @@ class SparkCatalog(Handle):
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
-        """Rewrite files that have lost at least such a share of their rows, of one table or of all."""
+        """Rewrite files of which at least this share of rows is deleted, of one table or of all."""
         table, threshold = table_first(table, threshold)
         return self._compact(table, filling(threshold), info, dry_run=dry_run, progress=progress)
 

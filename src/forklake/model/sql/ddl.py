@@ -58,7 +58,7 @@ def default_text(value: object) -> str | None:
 
 @dataclass(frozen=True, slots=True, init=False)
 class ColumnSpec:
-    """A column as somebody asks for it, before it has an id."""
+    """The definition of a column: name, type, nullability, default and comment."""
 
     name: str
     type: DataType

@@ -30,9 +30,9 @@ else:
 
 
 class ForklakeDataSource(DataSource):
-    """`spark.read.format("forklake")`, and the same for `write`, `readStream` and `writeStream`.
+    """The data source `spark.read.format("forklake")`, also for `write`, `readStream` and `writeStream`.
 
-    `forklake.spark.session()` registers it; `spark.dataSource.register(ForklakeDataSource)` does on others.
+    `session()` registers it; on other sessions call `spark.dataSource.register(ForklakeDataSource)`.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
