@@ -54,6 +54,7 @@ from forklake.errors import (
     ViewNotFound,
 )
 from forklake.lazy import attach
+from forklake.version import VERSION
 
 if TYPE_CHECKING:
     from forklake import distributed as distributed
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from forklake.api.change_feed import ChangeFeed
     from forklake.api.diff import CatalogDiff, RowDiff, TableDiff
     from forklake.api.file_rows import FileRows
-    from forklake.api.lake import Lake, connect, init
+    from forklake.api.lake import Lake, connect, init, upgrade
     from forklake.api.scan import Scan
     from forklake.api.table import Table
     from forklake.api.table_statistics import TableFile, TableStats
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from forklake.model.progress import Progress
     from forklake.model.sql.ddl import ColumnSpec
     from forklake.scan.scan_plan import ScanPlan
+    from forklake.store.upgrades.upgrade import UpgradeResult
 else:
     __getattr__, __dir__ = attach(
         __name__,
@@ -89,7 +91,7 @@ else:
             "forklake.api.change_feed": ("ChangeFeed",),
             "forklake.api.diff": ("CatalogDiff", "RowDiff", "TableDiff"),
             "forklake.api.file_rows": ("FileRows",),
-            "forklake.api.lake": ("Lake", "connect", "init"),
+            "forklake.api.lake": ("Lake", "connect", "init", "upgrade"),
             "forklake.api.scan": ("Scan",),
             "forklake.api.table": ("Table",),
             "forklake.api.table_statistics": ("TableFile", "TableStats"),
@@ -109,11 +111,13 @@ else:
             "forklake.model.progress": ("Progress",),
             "forklake.model.sql.ddl": ("ColumnSpec",),
             "forklake.scan.scan_plan": ("ScanPlan",),
+            "forklake.store.upgrades.upgrade": ("UpgradeResult",),
         },
         submodules=("distributed",),
     )
 
-__version__ = "0.1.0"
+__version__ = VERSION
+del VERSION
 
 __all__ = [
     "AlreadyExists",
@@ -195,8 +199,10 @@ __all__ = [
     "TransactionClosed",
     "UnknownType",
     "UnsupportedVersion",
+    "UpgradeResult",
     "ViewExists",
     "ViewNotFound",
     "connect",
     "init",
+    "upgrade",
 ]

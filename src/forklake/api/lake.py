@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from forklake.fork.merge import MergeResult
     from forklake.fork.replay import ReplayResult
     from forklake.fork.row_changes import Prefer
+    from forklake.store.upgrades import upgrade as upgrades
+    from forklake.store.upgrades.upgrade import UpgradeResult
 else:
     # To open a lake and list its catalogs takes none of these.
     handles = LazyModule("forklake.api.catalog")
@@ -80,6 +82,7 @@ else:
     forks = LazyModule("forklake.fork.create")
     merges = LazyModule("forklake.fork.merge")
     replays = LazyModule("forklake.fork.replay")
+    upgrades = LazyModule("forklake.store.upgrades.upgrade")
 
 _REPLAY = timedelta(hours=1)
 """After that, the fork that a replay needed may be dropped, if the process that made it is gone."""
@@ -445,6 +448,7 @@ def connect(
     data_path: str | Path | None = None,
     create: bool = False,
     moved: bool | Literal["force"] = False,
+    upgrade: bool = False,
 ) -> Lake:
     """Open a lake by the address of its metadata database.
 
@@ -454,9 +458,26 @@ def connect(
 
     `moved=True` says once that the lake was moved: that this is the only copy of its metadata, and that its
     files are in `data_path` now, if that is given. Some of them are looked for, unless it is `"force"`.
+
+    `upgrade=True` brings a lake that an earlier version made to the present version of the metadata first, as
+    `forklake.upgrade` does; one that has it already is left alone.
     """
     check_moved(moved)
-    return _open(url, data_path, create=create, moved=moved)
+    return _open(url, data_path, create=create, moved=moved, upgrade=upgrade)
+
+
+def upgrade(url: str, *, dry_run: bool = False) -> UpgradeResult:
+    """Bring the metadata of a lake that an earlier version made to the present version, all or nothing.
+
+    No file is touched, and no row changes. Programs that have the lake open are to be ended before, and a
+    backup of the metadata is to be taken: there is no way back. `dry_run` changes nothing and gives the
+    statements: they are run, and taken back.
+    """
+    database = open_database(parse_url(url), create=False)
+    try:
+        return upgrades.upgrade_lake(database, dry_run=dry_run)
+    finally:
+        database.close()
 
 
 def init(url: str, *, data_path: str | Path | None = None) -> Lake:
@@ -471,6 +492,7 @@ def _open(
     create: bool,
     refuse_existing: bool = False,
     moved: bool | Literal["force"] = False,
+    upgrade: bool = False,
 ) -> Lake:
     address = parse_url(url)
     # Credentials are for this process: what is stored is only where the files are.
@@ -490,6 +512,8 @@ def _open(
             # A lake that was created by hand is finished by saying where its files are.
             if refuse_existing and not created and (given is None or is_finished(database)):
                 raise MetadataExists(f"there is a lake at {database.url} already")
+        if upgrade:
+            upgrades.upgrade_lake(database)
         check_version(database)
         if moved:
             found = given if given is not None else data_path_of(database, None)

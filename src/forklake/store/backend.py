@@ -148,6 +148,37 @@ class Session(Protocol):
         ...
 
 
+class SchemaSession(Protocol):
+    """A transaction that has the whole lake to itself, to change its tables. Statements are given as texts."""
+
+    @property
+    def opening(self) -> Sequence[str]:
+        """The statements that it began with."""
+        ...
+
+    def query(self, text: str) -> list[Row]:
+        """Run a query and return its rows."""
+        ...
+
+    def run_script(self, script: str) -> None:
+        """Run statements, each of which ends with a semicolon."""
+        ...
+
+    def commit(self) -> None:
+        """Make everything durable and end the transaction."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Use it as a block; the block must commit for anything to stay."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Roll back unless the block committed."""
+        ...
+
+
 class Database(Protocol):
     """A metadata database that is open."""
 
@@ -191,6 +222,10 @@ class Database(Protocol):
 
     def create_schema(self, settings: Mapping[str, str]) -> None:
         """Create the empty lake with its settings, all or nothing."""
+        ...
+
+    def begin_upgrade(self) -> SchemaSession:
+        """Begin a transaction that may change the tables of a lake of any version; others wait for its end."""
         ...
 
     def close(self) -> None:

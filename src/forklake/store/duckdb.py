@@ -78,7 +78,7 @@ class DuckDBDatabase(EmbeddedDatabase):
 
     def create_schema(self, settings: Mapping[str, str]) -> None:
         """Create the empty lake with its settings, all or nothing."""
-        with self.transaction() as session:
+        with self.begin_upgrade() as session:
             session.run_script(f"CREATE SCHEMA IF NOT EXISTS {quoted(self.metadata_schema)}")
             session.run_script(f"USE {quoted(self.metadata_schema)}")
             session.run_script(schema_script(self.dialect))
@@ -87,6 +87,10 @@ class DuckDBDatabase(EmbeddedDatabase):
         # Connections that were opened before the schema existed cannot find it.
         self._pool.close()
         self._pool = ConnectionPool(self._connect)
+
+    def begin_upgrade(self) -> DuckDBSession:
+        """Begin a transaction that may change the tables: no other process has the file open."""
+        return self.transaction()
 
     def close(self) -> None:
         """Close the file, unless another handle of this process has it open."""
@@ -108,13 +112,15 @@ class DuckDBDatabase(EmbeddedDatabase):
 class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
     """A write transaction on DuckDB. Statements wait until an answer is needed, and go together."""
 
+    opening = ("BEGIN",)
+
     def __init__(self, database: DuckDBDatabase, pool: ConnectionPool[duckdb.DuckDBPyConnection]) -> None:
         """Wait for the turn: two writers at once would make DuckDB refuse one of them."""
         self._database = database
         self._waiting: list[str] = []
 
         def begin(connection: duckdb.DuckDBPyConnection) -> None:
-            connection.execute("BEGIN")
+            connection.execute(self.opening[0])
 
         super().__init__(database.lock, pool, lambda: translated(database.path), begin)
 
@@ -138,6 +144,11 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
         waiting, self._waiting = self._waiting, []
         with self._running() as connection:
             return connection.execute(";\n".join(waiting)).fetchall()
+
+    def query(self, text: str) -> list[Row]:
+        """Run a query, given as text."""
+        with self._running() as connection:
+            return connection.execute(text).fetchall()
 
     def run_script(self, script: str) -> None:
         """Run a schema file inside this transaction."""

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from forklake.errors import ReadOnlyStore
 from forklake.model.ids import SnapshotId
-from forklake.store.backend import Database, Home, Row, Session
+from forklake.store.backend import Database, Home, Row, SchemaSession, Session
 from forklake.store.settings import add_setting, remove_setting, setting
 from forklake.store.statements import Dialect
 
@@ -93,6 +93,10 @@ class ReadOnlyDatabase:
         return self._database.exists()
 
     def create_schema(self, settings: Mapping[str, str]) -> None:
+        """Refuse."""
+        self.check_writable()
+
+    def begin_upgrade(self) -> SchemaSession:
         """Refuse."""
         self.check_writable()
 

@@ -13,15 +13,15 @@ from forklake.errors import (
     MissingDependency,
     StoreError,
     StoreUnavailable,
-    UnsupportedVersion,
 )
 from forklake.model.names import check_name
 from forklake.store.address import EXAMPLES, Address, file_url
 from forklake.store.backend import Database, UniqueViolation
 from forklake.store.home import remember_home
 from forklake.store.settings import add_setting, setting
+from forklake.store.versions import MADE_BY, check_present, stored_version
+from forklake.version import VERSION
 
-VERSION = "0.5-dev1"
 DEFAULT_SCHEMA = "ducklake"
 DEFAULT_POOL_SIZE = 16
 
@@ -82,7 +82,7 @@ def create_lake(database: Database, data_path: str) -> bool:
     if database.exists():
         return False
     try:
-        database.create_schema({"data_path": data_path, "created_by": "forklake"})
+        database.create_schema({"data_path": data_path, "created_by": "forklake", MADE_BY: VERSION})
     except UniqueViolation:
         return False
     except StoreError:
@@ -98,22 +98,8 @@ def create_lake(database: Database, data_path: str) -> bool:
 
 def check_version(database: Database) -> None:
     """Refuse what is not a lake of this version, saying which command would help."""
-    if not database.exists():
-        raise MetadataNotFound(
-            f"there is no lake at {database.url}: create it with `forklake --lake URL init`, "
-            "or connect(..., create=True)"
-        )
-    instead = "create a lake in an empty database or schema with `forklake --lake URL init`"
-    try:
-        version = setting(database, "version")
-    except StoreError as error:
-        raise UnsupportedVersion(f"the metadata at {database.url} is no lake's: {instead}") from error
-    if version is None:
-        raise UnsupportedVersion(f"the lake at {database.url} was never finished: {instead}")
-    if version != VERSION:
-        raise UnsupportedVersion(
-            f"the metadata at {database.url} has version {version!r}, not {VERSION!r}: {instead}"
-        )
+    version, made_by = stored_version(database)
+    check_present(database.url, version, made_by)
 
 
 def data_path_of(database: Database, given: str | None) -> str:

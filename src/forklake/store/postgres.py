@@ -38,6 +38,7 @@ from forklake.store.backend import (
     OpenTransaction,
     Record,
     Row,
+    SchemaSession,
     UniqueViolation,
     as_time,
     locked_head,
@@ -48,6 +49,7 @@ from forklake.store.libpq import Query, Wire, run_now
 from forklake.store.pool import ConnectionPool
 from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
+from forklake.store.versions import check_unchanged
 
 LONGEST_NAME = 63
 
@@ -136,6 +138,13 @@ class PostgresDatabase:
             connection.execute(schema_script(self.dialect).encode())
             run_now(connection, _insert(SETTINGS), _columns(SETTINGS, list(settings.items())))
 
+    def begin_upgrade(self) -> SchemaSession:
+        """Begin a transaction that may change the tables; readers and writers wait for its end."""
+        # It is needed once in the life of a lake.
+        from forklake.store.postgres_upgrade import PostgresUpgrade
+
+        return PostgresUpgrade(self._connect(), self.url, self.metadata_schema)
+
     def close(self) -> None:
         """Give back every connection."""
         self.pool.close()
@@ -188,6 +197,8 @@ class PostgresSession(OpenTransaction):
         self._wire = database.pool.take()
         self._wire.send_command(_BEGIN)
         self._open = True
+        # Before all else: an upgrade that comes now waits for us, and one that came before is noticed.
+        self._version: Answer | None = self.ask("setting", key="version")
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
@@ -293,6 +304,9 @@ class PostgresSession(OpenTransaction):
         asked, self._asked = self._asked, []
         for place, found in asked:
             found.append(self._wire.rows(answers[place]))
+        if self._version is not None:
+            version, self._version = self._version(), None
+            check_unchanged(self._database.url, version[0][0] if version else None)
         for place, expected, table in ends:
             ended = answers[place].command_tuples or 0
             if ended != expected:

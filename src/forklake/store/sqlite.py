@@ -27,6 +27,7 @@ from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_rea
 from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
 from forklake.store.tables import TABLES
+from forklake.store.versions import check_unchanged
 
 _TAKEN = (
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
@@ -77,10 +78,15 @@ class SqliteDatabase(EmbeddedDatabase):
 
     def create_schema(self, settings: Mapping[str, str]) -> None:
         """Create the empty lake with its settings, all or nothing."""
-        with self.transaction() as session:
+        with self.begin_upgrade() as session:
             session.run_script(schema_script(self.dialect))
             session.insert(SETTINGS, list(settings.items()))
             session.commit()
+
+    def begin_upgrade(self) -> SqliteSession:
+        """Begin a transaction that may change the tables, when it is its turn; readers go on meanwhile."""
+        self.check_writable()
+        return SqliteSession(self, self._pool, any_version=True)
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -133,13 +139,25 @@ class SqliteDatabase(EmbeddedDatabase):
 class SqliteSession(EmbeddedSession[sqlite3.Connection]):
     """A write transaction on SQLite."""
 
-    def __init__(self, database: SqliteDatabase, pool: ConnectionPool[sqlite3.Connection]) -> None:
+    opening = ("BEGIN IMMEDIATE",)
+
+    def __init__(
+        self,
+        database: SqliteDatabase,
+        pool: ConnectionPool[sqlite3.Connection],
+        *,
+        any_version: bool = False,
+    ) -> None:
         """Wait for the turn among this process's threads, then among processes."""
         self._database = database
 
         def begin(connection: sqlite3.Connection) -> None:
             database.log_ahead(connection)
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(self.opening[0])
+            if not any_version:
+                # Another process may have upgraded the lake since it was opened.
+                found = connection.execute(database.statements["setting"], {"key": "version"}).fetchone()
+                check_unchanged(database.url, found and found[0])
 
         super().__init__(database.lock, pool, lambda: translated(database.path), begin)
 
@@ -152,6 +170,11 @@ class SqliteSession(EmbeddedSession[sqlite3.Connection]):
         """Run a statement that returns nothing."""
         with self._running() as connection:
             connection.execute(self._database.statements[statement], _stored(params))
+
+    def query(self, text: str) -> list[Row]:
+        """Run a query, given as text."""
+        with self._running() as connection:
+            return connection.execute(text).fetchall()
 
     def run_script(self, script: str) -> None:
         """Run a schema file inside this transaction."""

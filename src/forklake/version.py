@@ -1,0 +1,3 @@
+"""The version of this package, for code of every layer."""
+
+VERSION = "0.1.0"
