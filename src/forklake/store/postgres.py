@@ -266,7 +266,7 @@ class PostgresSession(OpenTransaction):
 
     def commit(self) -> None:
         """Make everything durable."""
-        if self._ends:
+        if self._ends or self._version is not None:
             self._answers()
         self._wire.send_command(_COMMIT)
         outcome = self._answers()[-1]

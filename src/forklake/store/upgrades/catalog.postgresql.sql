@@ -24,8 +24,8 @@ SELECT c.relname,
               CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
   FROM pg_class c
  CROSS JOIN aclexplode(c.relacl) a
- WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v') AND a.grantee <> c.relowner
+ WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind IN ('r', 'v') AND a.grantee <> c.relowner
  ORDER BY 1, 2;
 
 -- name: relations
-SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v');
+SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relkind IN ('r', 'v');
