@@ -11,7 +11,11 @@ import pytest
 import forklake
 from tests.upgrades.lakes import BACKENDS, VERSIONS, OldLake, split_schema, unpack
 
-EVERY = [pytest.param((version, backend), id=f"{version}-{backend}") for version in VERSIONS for backend in BACKENDS]
+EVERY = [
+    pytest.param((version, backend), id=f"{version}-{backend}")
+    for version in VERSIONS
+    for backend in BACKENDS
+]
 
 
 @pytest.fixture(params=EVERY)

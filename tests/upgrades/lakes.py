@@ -116,8 +116,8 @@ def structure(url: str) -> dict[str, Any]:
             case "duckdb":
                 return {
                     "columns": run(
-                        "SELECT table_name, column_index, column_name, data_type, is_nullable, column_default "
-                        "FROM duckdb_columns() WHERE schema_name = 'ducklake' ORDER BY ALL"
+                        "SELECT table_name, column_index, column_name, data_type, is_nullable, "
+                        "column_default FROM duckdb_columns() WHERE schema_name = 'ducklake' ORDER BY ALL"
                     ),
                     "constraints": run(
                         "SELECT table_name, constraint_type, constraint_column_names "
@@ -133,9 +133,11 @@ def structure(url: str) -> dict[str, Any]:
                 here = "= to_regnamespace(quote_ident(current_schema()))"
                 found = {
                     "columns": run(
-                        "SELECT c.relname, c.relkind, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), "
-                        "a.attnotnull, a.atthasdef FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
-                        f"WHERE c.relnamespace {here} AND c.relkind IN ('r', 'v') AND a.attnum > 0 ORDER BY 1, 3"
+                        "SELECT c.relname, c.relkind, a.attnum, a.attname, "
+                        "format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef "
+                        "FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+                        f"WHERE c.relnamespace {here} AND c.relkind IN ('r', 'v') AND a.attnum > 0 "
+                        "ORDER BY 1, 3"
                     ),
                     "constraints": run(
                         "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) "
@@ -146,7 +148,8 @@ def structure(url: str) -> dict[str, Any]:
                         "WHERE schemaname = current_schema() ORDER BY 1"
                     ),
                     "views": run(
-                        "SELECT viewname, definition FROM pg_views WHERE schemaname = current_schema() ORDER BY 1"
+                        "SELECT viewname, definition FROM pg_views "
+                        "WHERE schemaname = current_schema() ORDER BY 1"
                     ),
                     "sequences": run(
                         "SELECT sequencename, data_type::text, start_value, min_value, increment_by "

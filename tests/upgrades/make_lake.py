@@ -154,7 +154,9 @@ def import_files(main: forklake.Catalog, data_path: Path) -> None:
         pq.write_table(content, folder / f"region={region}" / "part.parquet")
     table = main.create_table("imports", "id BIGINT, place STRUCT(zip BIGINT, city VARCHAR), region VARCHAR")
     names = {"number": "id", "place": "place", "region": "region"}
-    table.add_files(f"{folder}/region=eu/part.parquet", mapping="by_name", allow_missing=True, ignore_extra=True)
+    table.add_files(
+        f"{folder}/region=eu/part.parquet", mapping="by_name", allow_missing=True, ignore_extra=True
+    )
     table.add_files(f"{folder}/region=us/part.parquet", mapping=names)
     table.rename_column("id", "number")
 
@@ -299,7 +301,9 @@ def describe_catalog(lake: forklake.Lake, name: str) -> dict[str, Any]:
 def rows_at(catalog: forklake.Catalog, at: int) -> dict[str, list[Any]]:
     """Every row of every table with its id, at a snapshot."""
     past = catalog.at(at)
-    return {f"{info.schema}.{info.name}": rows_of(past.table((info.schema, info.name))) for info in past.tables()}
+    return {
+        f"{info.schema}.{info.name}": rows_of(past.table((info.schema, info.name))) for info in past.tables()
+    }
 
 
 def rows_of(table: forklake.Table) -> list[Any]:
@@ -314,7 +318,9 @@ def changes_of(catalog: forklake.Catalog, start: int) -> dict[str, list[Any]]:
 
 def sorted_rows(content: pa.Table) -> list[Any]:
     """Rows as JSON has them, sorted."""
-    return sorted(json.loads(json.dumps([list(row.values()) for row in content.to_pylist()], default=str)), key=str)
+    return sorted(
+        json.loads(json.dumps([list(row.values()) for row in content.to_pylist()], default=str)), key=str
+    )
 
 
 def merges(lake: forklake.Lake, names: list[str]) -> Iterator[dict[str, Any]]:
@@ -336,7 +342,7 @@ def merges(lake: forklake.Lake, names: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def dump(url: str, target: Path) -> None:
-    """The tables of the lake as SQL that any client runs; the schema stands in the schema file of the version."""
+    """The tables of the lake as SQL that any client runs."""
     from forklake.store.statements import schema_script
 
     with psycopg.connect(url) as connection:
@@ -349,7 +355,9 @@ def dump(url: str, target: Path) -> None:
             lines.append(f"DELETE FROM {table};\n")
             lines += inserts(connection, table)
         for sequence in ("snapshot_id", "catalog_id", "file_id"):
-            row = connection.execute(f"SELECT last_value, is_called FROM ducklake_next_{sequence}".encode()).fetchone()
+            row = connection.execute(
+                f"SELECT last_value, is_called FROM ducklake_next_{sequence}".encode()
+            ).fetchone()
             lines.append(f"SELECT setval('ducklake_next_{sequence}', {row[0]}, {str(row[1]).lower()});\n")
     target.write_text("".join(lines))
 

@@ -36,7 +36,7 @@ def version_of(url: str) -> str:
 @pytest.mark.parametrize("create", [False, True], ids=["open", "create"])
 def test_an_older_lake_is_refused_with_what_to_do_and_left_alone(old: OldLake, create: bool) -> None:
     before = contents(old.url)
-    with pytest.raises(UnsupportedVersion, match="backup.*`forklake --lake URL upgrade`.*upgrade=True"):
+    with pytest.raises(UnsupportedVersion, match=r"backup.*`forklake --lake URL upgrade`.*upgrade=True"):
         forklake.connect(old.url, create=create)
     with pytest.raises(UnsupportedVersion, match="upgrade"):
         forklake.init(old.url, data_path=old.folder / "files")
@@ -247,7 +247,10 @@ def test_an_upgrade_waits_for_who_writes_and_takes_what_that_brings(old: OldLake
         assert waiting.result(LONG)
         found = run("SELECT * FROM ducklake_catalog_merge WHERE merge_snapshot = 110 ORDER BY 3")
     # By way of "two", it brought what "one" and "main" had done.
-    assert found == [(15, 110, 0, 0, 45, 59), (15, 110, 14, 0, -1, 58), (15, 110, 18, 0, -1, 56)] + [
+    assert found == [
+        (15, 110, 0, 0, 45, 59),
+        (15, 110, 14, 0, -1, 58),
+        (15, 110, 18, 0, -1, 56),
         (15, 110, 23, 0, -1, 64),
         (15, 110, 24, 0, -1, 66),
     ]
@@ -283,8 +286,8 @@ def test_merges_of_programs_of_the_earlier_version_fail_after_an_upgrade(old: Ol
     forklake.upgrade(old.url)
     with old.sql() as run, pytest.raises(Exception, match=r"(?i)not.null"):
         run(
-            "INSERT INTO ducklake_catalog_merge (catalog_id, merge_snapshot, source_catalog_id, source_snapshot) "
-            "VALUES (15, 110, 24, 66)"
+            "INSERT INTO ducklake_catalog_merge "
+            "(catalog_id, merge_snapshot, source_catalog_id, source_snapshot) VALUES (15, 110, 24, 66)"
         )
 
 
@@ -337,7 +340,7 @@ def test_who_is_not_the_owner_is_told_so_and_changes_nothing(owned: tuple[OldLak
     lake, _, reader = owned
     before = contents(lake.url)
     url = lake.url.replace("postgres@", f"{reader.replace(' ', '%20')}@", 1)
-    with pytest.raises(forklake.StoreUnavailable, match="denies this.*owner"):
+    with pytest.raises(forklake.StoreUnavailable, match=r"denies this.*owner"):
         forklake.upgrade(url)
     assert contents(lake.url) == before
 

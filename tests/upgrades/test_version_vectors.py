@@ -12,7 +12,8 @@ from forklake.store.upgrades.to_0002_version_vectors import Brought, Merged, ver
 from tests.upgrades.lakes import sql_on
 
 LINEAGES = (
-    "SELECT catalog_id, source_catalog_id, COALESCE(copied_snapshot, max_snapshot) FROM ducklake_catalog_lineage"
+    "SELECT catalog_id, source_catalog_id, COALESCE(copied_snapshot, max_snapshot) "
+    "FROM ducklake_catalog_lineage"
 )
 # A merge says in its changes what its source was, and brings that up to where the source stood.
 MERGES = """
@@ -26,7 +27,7 @@ SELECT m.catalog_id, m.merge_snapshot, m.source_catalog_id, m.source_snapshot
 
 def run_program(lake: forklake.Lake, seed: int, steps: int) -> None:
     """Forks of forks and of the past, copies, drops, and merges in all directions."""
-    dice = random.Random(seed)  # noqa: S311 - no secret
+    dice = random.Random(seed)
     lake.create_catalog("c0").create_table("t", "id BIGINT")
     names, row = ["c0"], 0
     for step in range(1, steps):
@@ -76,4 +77,6 @@ def test_many_merges_into_one_catalog_take_no_longer_than_they_bring() -> None:
         merges.append(Merged(0, snapshot + 3, fork, snapshot + 2))
     found = list(version_vectors(lineages, merges))
     # Each brings its own commits, and no other: the target has seen the rest, or done it.
-    assert found == [Brought(0, merge.snapshot, merge.source, 0, -1, merge.source_snapshot) for merge in merges]
+    assert found == [
+        Brought(0, merge.snapshot, merge.source, 0, -1, merge.source_snapshot) for merge in merges
+    ]

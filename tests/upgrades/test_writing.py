@@ -1,4 +1,4 @@
-"""Upgraded lakes are written to, and merged: nothing that was merged before comes again, and nothing is lost."""
+"""Upgraded lakes are written to and merged: nothing that was merged comes again, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -145,7 +145,8 @@ def test_bounds_of_tables_hold_for_all_rows_after_more_writes(lake: forklake.Lak
 def test_parents_of_mapped_names_are_entries_of_the_mapping(lake: forklake.Lake, old: OldLake) -> None:
     with old.sql() as run:
         names = run(
-            "SELECT n.source_name, p.source_name FROM ducklake_name_mapping n LEFT JOIN ducklake_name_mapping p "
+            "SELECT n.source_name, p.source_name "
+            "FROM ducklake_name_mapping n LEFT JOIN ducklake_name_mapping p "
             "ON p.catalog_id = n.catalog_id AND p.mapping_id = n.mapping_id AND p.column_id = n.parent_column"
         )
     assert set(names) == {

@@ -40,6 +40,7 @@ class Command(TyperCommand):
 COMMANDS = {
     "init": "commands",
     "moved": "commands",
+    "upgrade": "maintenance",
     "create": "commands",
     "catalogs": "commands",
     "fork": "forks",

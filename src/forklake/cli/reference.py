@@ -21,6 +21,7 @@ from forklake.cli.options import GLOBAL_PANEL
 from forklake.compact.compaction import CompactedTable
 from forklake.model.entities import TableInfo
 from forklake.model.fork_tree import ForkTree
+from forklake.store.upgrades.upgrade import UpgradeResult
 
 _HEAD = """\
 # The command line
@@ -48,6 +49,7 @@ The global options may stand before the command or after it; after it they count
 RESULTS: dict[str, tuple[str, type[Any]]] = {
     "init": ("an object", LakeThere),
     "moved": ("an object", LakeThere),
+    "upgrade": ("an object", UpgradeResult),
     "create": ("an object", CatalogNow),
     "catalogs": ("a list of objects", CatalogListed),
     "fork": ("an object", ForkMade),

@@ -149,7 +149,7 @@ class Session(Protocol):
 
 
 class SchemaSession(Protocol):
-    """A transaction that has the whole lake to itself, to change its tables. Statements are given as texts."""
+    """A transaction that has the lake to itself, to change its tables. Statements are given as texts."""
 
     @property
     def opening(self) -> Sequence[str]:
@@ -225,7 +225,7 @@ class Database(Protocol):
         ...
 
     def begin_upgrade(self) -> SchemaSession:
-        """Begin a transaction that may change the tables of a lake of any version; others wait for its end."""
+        """Begin a transaction that may change the tables of a lake of any version; others wait."""
         ...
 
     def close(self) -> None:

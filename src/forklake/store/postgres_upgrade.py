@@ -12,7 +12,7 @@ from forklake.store.postgres import Connection, translated
 from forklake.store.upgrades.script import named
 
 _PATIENCE = "60s"
-"""So long it waits for a table that somebody else has locked; readers and writers queue behind it meanwhile."""
+"""So long it waits for a table that somebody else has locked; all others queue behind it meanwhile."""
 
 
 class PostgresUpgrade(OpenTransaction):
@@ -26,7 +26,9 @@ class PostgresUpgrade(OpenTransaction):
         # What was committed while we waited for the locks must be seen.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         opening = [
-            sql.SQL("SET LOCAL search_path TO {}").format(sql.Identifier(metadata_schema)).as_string(connection),
+            sql.SQL("SET LOCAL search_path TO {}")
+            .format(sql.Identifier(metadata_schema))
+            .as_string(connection),
             f"SET LOCAL lock_timeout = '{_PATIENCE}'",
         ]
         self.opening: Sequence[str] = ("BEGIN", *opening)

@@ -70,6 +70,6 @@ def check_unchanged(url: str, version: str | None) -> None:
     """Refuse to write to a lake that was upgraded since it was opened."""
     if version != PRESENT:
         raise UnsupportedVersion(
-            f"the lake at {url} has metadata of version {version} since another program upgraded it: this one "
-            f"knows {PRESENT} and wrote nothing; install the forklake of that program, and start again"
+            f"the lake at {url} has metadata of version {version} since another program upgraded it: this "
+            f"one knows {PRESENT} and wrote nothing; install the forklake of that program, and start again"
         )

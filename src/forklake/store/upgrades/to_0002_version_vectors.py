@@ -111,7 +111,7 @@ class _Vectors:
         return {ancestor: min(bound, at) for ancestor, bound in found.items()}
 
     def _met(self, ours: Bounds, theirs: Bounds) -> set[int]:
-        """The catalogs that came by merges into what one side has alone; what both inherited, both have seen."""
+        """The catalogs that came by merges into what one side has alone: the rest both have seen."""
         found: set[int] = set()
         for catalog, bound in ours.items():
             merges = self._merges.get(catalog, [])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from forklake.version import VERSION
 Step = Callable[[Script], None]
 
 STEPS: tuple[Step, ...] = (to_0002_version_vectors.upgrade,)
-"""The first leads from 0.5-dev1 to 0.5-dev2, the next one from there on, and the last to the present version."""
+"""The first leads from 0.5-dev1 to 0.5-dev2, the next from there on, the last to the present version."""
 
 _VIEW = re.compile(r"^CREATE VIEW .*?;$", re.MULTILINE | re.DOTALL)
 
@@ -76,7 +76,7 @@ def _upgrade(database: Database, *, dry_run: bool) -> UpgradeResult:
 
 
 @contextmanager
-def _views_made_anew(script: Script) -> Iterator[None]:
+def _views_made_anew(script: Script) -> Generator[None]:
     """Without the views, tables can be changed; afterwards they are what they are in a new lake."""
     catalog = named(f"catalog.{script.dialect}")
     grants = script.rows(catalog["grants"]) if "grants" in catalog else []
