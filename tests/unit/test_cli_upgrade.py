@@ -46,7 +46,7 @@ def test_an_upgrade_says_what_it_did_and_the_lake_can_be_used(old: OldLake) -> N
 def test_a_newer_lake_is_refused(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/lake.db"
     forklake.connect(url, create=True).close()
-    old = OldLake(url, tmp_path, {})
+    old = OldLake("0.5-dev7", url, tmp_path, {})
     with old.sql() as run:
         run("UPDATE ducklake_metadata SET value = '0.5-dev7' WHERE key = 'version'")
     assert f"install forklake {forklake.__version__} or newer" in refusal("--lake", url, "upgrade")

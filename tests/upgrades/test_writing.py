@@ -131,6 +131,7 @@ def test_work_that_was_committed_once_is_not_done_again(lake: forklake.Lake) -> 
 
 
 def test_bounds_of_tables_hold_for_all_rows_after_more_writes(lake: forklake.Lake, old: OldLake) -> None:
+    old.made_by_the_first()
     main = lake.catalog("main")
     main.table("notes").append([{"id": -5, "note": "zz"}])
     with old.sql() as run:
