@@ -19,9 +19,9 @@ import forklake.spark
 from forklake import errors
 from forklake.api.table_statistics import ColumnFacts
 from forklake.commit.reservation_cleanup import Swept
-from forklake.commit.reservations import ReservationInfo
 from forklake.fork.replay import ReplayResult
 from forklake.model.changes import RowConflict
+from forklake.model.distributed import ReservationInfo
 from forklake.model.entities import CatalogInfo, Column, MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.snapshots import Snapshot
 from forklake.scan.scan_plan import Pruned, ScanFile, ScanRows

@@ -10,7 +10,7 @@ import re
 
 from forklake.errors import MetadataNotFound, StoreError, UnsupportedVersion
 from forklake.store.backend import Database
-from forklake.store.settings import setting
+from forklake.store.settings import settings
 
 PRESENT = "0.5-dev2"
 """What this code reads and writes; the schema files end by storing it."""
@@ -58,12 +58,12 @@ def stored_version(database: Database) -> tuple[str, str | None]:
             "or connect(..., create=True)"
         )
     try:
-        version, made_by = (setting(database, key) for key in ("version", MADE_BY))
+        found = settings(database)
     except StoreError as error:
         raise UnsupportedVersion(f"the metadata at {database.url} is no lake's: {_INIT}") from error
-    if version is None:
+    if "version" not in found:
         raise UnsupportedVersion(f"the lake at {database.url} was never finished: {_INIT}")
-    return version, made_by
+    return found["version"], found.get(MADE_BY)
 
 
 def check_unchanged(url: str, version: str | None) -> None:
