@@ -158,13 +158,6 @@ class PostgresDatabase:
 
         return PostgresUpgrade(self._connect(), self.url, self.metadata_schema)
 
-    def begin_upgrade(self) -> SchemaSession:
-        """Begin a transaction that may change the tables; readers and writers wait for its end."""
-        # It is needed once in the life of a lake.
-        from forklake.store.postgres_upgrade import PostgresUpgrade
-
-        return PostgresUpgrade(self._connect(), self.url, self.metadata_schema)
-
     def close(self) -> None:
         """Give back every connection."""
         self.pool.close()
