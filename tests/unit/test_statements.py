@@ -47,10 +47,6 @@ LAKE_TABLES = {
 
 # Reads that are about the whole lake, and so about no catalog in particular.
 LAKE_WIDE_READS = {
-    "count_catalogs",
-    "first_catalogs",
-    "fork_tree",
-    "fork_tree_nodes",
     "metadata_exists",
     "setting",
     "settings",
