@@ -46,10 +46,14 @@ import copyreg
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from forklake.display import html_list, html_message, html_title
+from forklake.lazy import LazyModule
 
 if TYPE_CHECKING:
+    from forklake import display
     from forklake.model.changes import Conflict
+else:
+    # Few errors are shown in notebooks.
+    display = LazyModule("forklake.display")
 
 
 def raise_alone(error: ForklakeError) -> NoReturn:
@@ -238,8 +242,8 @@ class CommitConflict(ForklakeError):
 
     def _repr_html_(self) -> str:
         """For notebooks: the sentence, and what collided."""
-        listed = html_list(self.conflicts, title="conflicts")
-        return html_title(type(self).__name__) + html_message(str(self)) + listed
+        listed = display.html_list(self.conflicts, title="conflicts")
+        return display.html_title(type(self).__name__) + display.html_message(str(self)) + listed
 
 
 class MergeConflict(CommitConflict):

@@ -123,7 +123,12 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         return self._lake.merge(self, target, **{**self._scope.info, **options})
 
     def replay(
-        self, onto: str | Catalog | None = None, *, dry_run: bool = False, **info: Unpack[CommitInfo]
+        self,
+        onto: str | Catalog | None = None,
+        *,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
     ) -> ReplayResult:
         """Replay this fork on top of its parent, or of another catalog; see `Lake.replay`."""
         target = self.parent if onto is None else onto
@@ -131,7 +136,8 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             raise InvalidArgument(
                 f'"{self.name}" was not forked from another catalog: say what to replay it onto'
             )
-        return self._lake.replay(self, target, dry_run=dry_run, **{**self._scope.info, **info})
+        said = self._scope.info | info
+        return self._lake.replay(self, target, dry_run=dry_run, progress=progress, **said)
 
     def snapshots(self) -> list[Snapshot]:
         """List the catalog's snapshots, inherited ones included, oldest first."""

@@ -11,6 +11,7 @@ import pytest
 
 import forklake
 from forklake.store.backend import Database
+from forklake.store.row_sets import CATALOGS, HEADS, LINEAGES
 
 
 def parsed(svg: str) -> ElementTree.Element:
@@ -156,8 +157,7 @@ def _chain(database: Database, length: int) -> None:
     now = database.now()
     with database.transaction() as session:
         session.insert(
-            "ducklake_catalog",
-            ("catalog_id", "catalog_uuid", "catalog_name", "begin_snapshot"),
+            CATALOGS,
             [
                 (number, f"00000000-0000-0000-0000-{number:012}", f"link {place}", at)
                 for place, number in enumerate(ids)
@@ -165,15 +165,13 @@ def _chain(database: Database, length: int) -> None:
             ],
         )
         session.insert(
-            "ducklake_catalog_head",
-            ("catalog_id", "snapshot_id", "snapshot_time", "schema_version", "data_path", "created_at"),
-            [(number, at, now, 0, f"link{number}/", now) for number in ids[1:]],
+            HEADS,
+            [(number, at, now, 0, f"link{number}/", now, None) for number in ids[1:]],
         )
         session.insert(
-            "ducklake_catalog_lineage",
-            ("catalog_id", "source_catalog_id", "max_snapshot", "depth"),
+            LINEAGES,
             [
-                (number, ids[above], 2**63 - 1 if above == place else at, above)
+                (number, ids[above], 2**63 - 1 if above == place else at, above, None)
                 for place, number in enumerate(ids)
                 for above in range(place + 1)
                 if place
