@@ -93,6 +93,7 @@ def test_a_transaction_has_the_verbs_of_a_catalog() -> None:
         "reservations",
         "fork",
         "merge_into",
+        "replay",
     }
     catalog_only |= {"begin_distributed", "commit_distributed", "cancel_distributed"}
     verbs = {
