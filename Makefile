@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test soak lint format lock clean bench-commit bench-data bench-fork bench-spark bench-start
+.PHONY: help demo test test-with soak lint format lock clean bench-commit bench-data bench-fork bench-spark bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -22,6 +22,10 @@ test: ## Run the tests, on a real PostgreSQL too
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
 	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" $(ARGS)
+
+test-with: ## Run tests with other versions: PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14, each may be left out
+	@PYTHON="$(PYTHON)" DUCKDB="$(DUCKDB)" POSTGRES="$(POSTGRES)" sh scripts/test-with.sh \
+	  -n auto --maxprocesses 4 $(ARGS)
 
 soak: ## Run the property tests for much longer
 	$(call in_venv,test) \

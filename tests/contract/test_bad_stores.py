@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -42,6 +41,7 @@ from forklake.errors import (
 from forklake.localpg import LocalPostgres
 from forklake.store.backend import Database, Interrupted
 from forklake.store.row_sets import SETTINGS
+from tests.extensions import load
 
 RunSql = Callable[..., list[tuple[Any, ...]]]
 InThreads = Callable[..., list[Any]]
@@ -332,24 +332,19 @@ def test_metadata_of_the_first_ducklake_is_another_version(
     assert raw(f"SELECT * FROM {schema}ducklake_metadata") == [("version", "0.1")]
 
 
-def load_extension(connection: duckdb.DuckDBPyConnection, package: str, name: str) -> None:
-    folder = files(package) / f"extensions/v{duckdb.__version__}"
-    connection.execute(f"LOAD '{folder / f'{name}.duckdb_extension'}'")
-
-
 @pytest.fixture(params=["sqlite", "duckdb", "postgresql"])
 def stock_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a real DuckLake 1.0 with one row in it, made by the stock extension."""
     path = tmp_path / "stock.db"
     with duckdb.connect() as connection:
-        load_extension(connection, "duckdb_extension_ducklake", "ducklake")
+        load(connection, "ducklake")
         if request.param == "postgresql":
-            load_extension(connection, "duckdb_extension_postgres_scanner", "postgres_scanner")
+            load(connection, "postgres_scanner")
             server = request.getfixturevalue("postgres_database")
             place = f"postgres:{make_conninfo(server)}"
             url = f"{server}?metadata_schema=public"
         elif request.param == "sqlite":
-            load_extension(connection, "duckdb_extension_sqlite_scanner", "sqlite_scanner")
+            load(connection, "sqlite_scanner")
             place, url = f"sqlite:{path}", f"sqlite:///{path}"
         else:
             place, url = str(path), f"duckdb:///{path}?metadata_schema=main"

@@ -15,7 +15,7 @@ import pytest
 from psycopg import sql
 
 import forklake
-from forklake.localpg import _find_programs
+from forklake.localpg import find_programs
 
 CopyOf = Callable[[str], str]
 
@@ -43,7 +43,7 @@ def copied(lake_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Cop
 
         request.addfinalizer(remove)
         dump = subprocess.run(
-            [_find_programs() / "pg_dump", "--schema", schema, "--inserts", server],
+            [find_programs() / "pg_dump", "--schema", schema, "--inserts", server],
             capture_output=True,
             check=True,
             text=True,

@@ -24,6 +24,7 @@ from forklake import localpg
 from forklake.errors import DataPathMismatch, ForklakeError, MetadataNotFound
 from forklake.store.statements import Dialect, schema_script
 from forklake.store.tables import TABLES
+from tests.extensions import load
 
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "duckdb", "postgresql")
 
@@ -459,8 +460,7 @@ def stock_ducklake(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[s
     """Tables, columns and types that the stock DuckLake extension makes."""
     folder = tmp_path_factory.mktemp("stock")
     with duckdb.connect() as connection:
-        extension = files("duckdb_extension_ducklake") / f"extensions/v{duckdb.__version__}"
-        connection.execute(f"LOAD '{extension / 'ducklake.duckdb_extension'}'")
+        load(connection, "ducklake")
         connection.execute(
             f"ATTACH 'ducklake:{folder / 'stock.db'}' AS stock (DATA_PATH '{folder / 'data'}')"
         )
@@ -556,7 +556,7 @@ def psql(url: str) -> None:
 
 def find_psql() -> str:
     installed = shutil.which("psql")
-    return installed or str(localpg._find_programs() / "psql")
+    return installed or str(localpg.find_programs() / "psql")
 
 
 @pytest.fixture(params=DIALECTS)

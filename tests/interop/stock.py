@@ -5,7 +5,6 @@ Files stay where they are, and nothing is translated but names of columns; inlin
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import duckdb
 
 import forklake
+from tests.extensions import load
 
 _TABLES = (
     "schema",
@@ -62,8 +62,7 @@ def stock_client(
 @contextmanager
 def _duckdb() -> Generator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
-        folder = importlib.resources.files("duckdb_extension_ducklake")
-        connection.execute(f"LOAD '{folder / f'extensions/v{duckdb.__version__}/ducklake.duckdb_extension'}'")
+        load(connection, "ducklake")
         yield connection
 
 

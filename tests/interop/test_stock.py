@@ -137,5 +137,5 @@ def test_nested_fields_of_imported_files_are_found(
     pq.write_table(pa.Table.from_pylist(values), path)
     table.add_files([str(path)], mapping="by_name")
     with stock_client(raw, catalog, lake.data_path, tmp_path) as stock:
-        found = stock.execute("SELECT * FROM lake.t").to_arrow_table()
+        found = stock.sql("SELECT * FROM lake.t").to_arrow_table()
     assert found.to_pylist() == table.scan().to_pylist() == values

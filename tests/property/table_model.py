@@ -423,7 +423,7 @@ class Oracle:
     def _query(self, table: Table, selected: str, rest: str) -> pa.Table:
         if table is not self._loaded:
             self._load(table)
-        return self._duckdb.execute(f"SELECT {selected} FROM model {rest}").to_arrow_table()
+        return self._duckdb.sql(f"SELECT {selected} FROM model {rest}").to_arrow_table()
 
     def _load(self, table: Table) -> None:
         """A table of DuckDB's own: it would leave conditions on others to Arrow, which finds NaN lowest."""

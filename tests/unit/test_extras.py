@@ -12,6 +12,7 @@ import pytest
 import forklake
 from forklake import extras
 from forklake.engine import remote_files as remote
+from tests.extensions import extension
 
 ROOT = Path(forklake.__file__).parents[2]
 
@@ -48,6 +49,7 @@ def test_elsewhere_the_command_installs_from_where_forklake_came(
 def test_a_bucket_that_could_not_be_read_is_refused_by_connect_before_anything_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    extension("httpfs")
     monkeypatch.setattr(remote, "find_spec", lambda _: None)
     monkeypatch.setenv("HOME", str(tmp_path))
     url = f"sqlite:///{tmp_path}/lake.db"

@@ -228,7 +228,7 @@ def test_an_omitted_column_gets_its_literal_default() -> None:
 def compute(expression: str, type: DataType, rows: int) -> pa.Array:
     with duckdb.connect() as connection:
         return (
-            connection.execute(f"SELECT {expression} AS v FROM range({rows})")
+            connection.sql(f"SELECT {expression} AS v FROM range({rows})")
             .to_arrow_table()["v"]
             .combine_chunks()
         )

@@ -36,7 +36,7 @@ def as_duckdb_reads(duck: duckdb.DuckDBPyConnection, text: str) -> Interval | No
     """None if it does not, or if Arrow cannot show the interval."""
     try:
         found = (
-            duck.execute("SELECT CAST(? AS INTERVAL) AS v", [text]).to_arrow_table().column("v")[0].as_py()
+            duck.sql("SELECT CAST(? AS INTERVAL) AS v", params=[text]).to_arrow_table().column("v")[0].as_py()
         )
     except duckdb.Error:
         return None

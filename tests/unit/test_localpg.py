@@ -226,6 +226,7 @@ def test_missing_programs_say_what_to_install(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(localpg, "_WHEELS", ())
     monkeypatch.setattr(localpg, "_SYSTEM_FOLDER", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("FORKLAKE_POSTGRES", raising=False)
     with pytest.raises(MissingDependency, match=r"pip install '.*\[postgres-server\]'"):
         LocalPostgres().start()
 
@@ -248,20 +249,27 @@ def test_programs_come_from_wheel_then_path_then_newest_of_the_system(
     monkeypatch.setattr(localpg, "_SYSTEM_FOLDER", tmp_path / "system")
     monkeypatch.syspath_prepend(tmp_path / "packages")
     monkeypatch.setenv("PATH", str(path))
+    monkeypatch.delenv("FORKLAKE_POSTGRES", raising=False)
     assert list(localpg._program_folders()) == [*reversed(wheel), path, *reversed(system)]
-    assert localpg._find_programs() == wheel[-1]
+    assert localpg.find_programs() == wheel[-1]
+    monkeypatch.setenv("FORKLAKE_POSTGRES", str(system[0]))
+    assert localpg.find_programs() == system[0]
+    monkeypatch.setenv("FORKLAKE_POSTGRES", "/nowhere")
+    with pytest.raises(MissingDependency, match=r"FORKLAKE_POSTGRES names /nowhere, .* or unset it"):
+        localpg.find_programs()
 
 
 @as_root
 def test_root_copies_programs_that_others_cannot_read(open_folder: Path, monkeypatch: pytest.MonkeyPatch):
-    package = localpg._find_programs().parents[1]
+    monkeypatch.delenv("FORKLAKE_POSTGRES", raising=False)
+    package = localpg.find_programs().parents[1]
     closed = open_folder / "closed"
     closed.mkdir(mode=0o700)
     for part in package.parent.glob(f"{package.name}*"):
         if part.suffix != ".dist-info":
             shutil.copytree(part, closed / part.name, symlinks=True)
-    programs = closed / localpg._find_programs().relative_to(package.parent)
-    monkeypatch.setattr(localpg, "_find_programs", lambda: programs)
+    programs = closed / localpg.find_programs().relative_to(package.parent)
+    monkeypatch.setattr(localpg, "find_programs", lambda: programs)
     with LocalPostgres(fsync=False) as server:
         assert value(server.url, "SELECT 1") == 1
 

