@@ -317,6 +317,7 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
     printed = {
         "init": data("--lake", f"{url}.new", "init"),
         "moved": data(*lake, "moved"),
+        "upgrade": data(*lake, "upgrade"),
         "create": data(*lake, "create", "x"),
         "catalogs": data(*lake, "catalogs")[0],
         "tables": data(*lake, "tables")[0],

@@ -12,10 +12,10 @@ from forklake.lazy import LazyModule
 from tests.loaded import HEAVY, loaded, of_forklake
 
 
-def test_importing_forklake_loads_no_package_and_three_modules() -> None:
+def test_importing_forklake_loads_no_package_and_few_modules() -> None:
     modules = loaded("import forklake")
     assert modules & HEAVY == set()
-    assert of_forklake(modules) == {"forklake", "forklake.errors", "forklake.lazy"}
+    assert of_forklake(modules) == {"forklake", "forklake.errors", "forklake.lazy", "forklake.version"}
 
 
 @pytest.mark.parametrize(
