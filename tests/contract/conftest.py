@@ -276,8 +276,12 @@ import json, os, sys, threading, time
 import forklake
 def drop_privileges():
     # What has to be read from disk is read before: the environment may belong to root alone.
-    import duckdb, psycopg, pytz, sqlite3
-    import forklake.store.duckdb, forklake.store.postgres, forklake.store.sqlite
+    import importlib, pkgutil
+    import duckdb, psycopg, pytz, sqlglot, sqlite3, uuid
+    import pyarrow.compute, pyarrow.fs, pyarrow.json, pyarrow.parquet
+    for module in pkgutil.walk_packages(forklake.__path__, "forklake."):
+        if module.name.split(".")[1] not in ("spark", "demo", "cli", "__main__"):
+            importlib.import_module(module.name)
     from forklake.store.statements import schema_script, statements
     for dialect in ("sqlite", "duckdb", "postgresql"):
         statements(dialect), schema_script(dialect)

@@ -284,7 +284,7 @@ def test_a_reader_does_not_wait_for_transactions_that_are_no_commits(
 
 @only_postgresql
 def test_a_reader_does_not_wait_for_commits_of_another_lake(
-    lake_url: str, lake: forklake.Lake, pair: Pair, hold: Hold, postgres_server: str, tmp_path: Any
+    lake_url: str, lake: forklake.Lake, pair: Pair, hold: Hold, tmp_path: Any
 ) -> None:
     name = "t_other_lake"
     address = urlsplit(lake_url)
@@ -294,7 +294,7 @@ def test_a_reader_does_not_wait_for_commits_of_another_lake(
         number = append(pair[1])
         assert lake.catalog("a", at=number).table("t").count() == 0
         flight.land()
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
+    with psycopg.connect(address._replace(query="").geturl(), autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA {name} CASCADE")
 
 

@@ -43,7 +43,13 @@ def copied(lake_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Cop
 
         request.addfinalizer(remove)
         dump = subprocess.run(
-            [find_programs() / "pg_dump", "--schema", schema, "--inserts", server],
+            [
+                find_programs() / "pg_dump",
+                "--schema",
+                schema,
+                "--inserts",
+                address._replace(query="").geturl(),
+            ],
             capture_output=True,
             check=True,
             text=True,
