@@ -15,6 +15,8 @@ _ACTIONS = {
     "alter": "altered",
     "require": "altered",
     "copy": "materialized",
+    "restore": "restored",
+    "undrop": "brought back",
 }
 _ROWS = {
     Verb.INSERT: "inserted into",

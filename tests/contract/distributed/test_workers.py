@@ -12,7 +12,7 @@ from tests.contract.rows.shown import MANY, ids
 
 WORKER = """
     # Whoever opens a metadata database here is found out.
-    import forklake.store.open
+    import forklake.api.lake, forklake.store.open
     def refused(*_, **__): raise AssertionError("a worker has no metadata database")
     forklake.store.open.open_database = forklake.api.lake.open_database = refused
     import pyarrow as pa
