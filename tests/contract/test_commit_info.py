@@ -19,7 +19,7 @@ INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 
 # What commits nothing: it reads, or changes what has no history.
 READS = {
-    "Lake": "catalog catalogs close expire_reservations now options read set_option set_ttl snapshots",
+    "Lake": "catalog catalogs close expire_reservations now options read set_option set_ttl snapshots tree",
     "Catalog": "at begin_distributed cancel_distributed diff macros plan_compaction "
     "plan_rewrite_deletes reservations schemas snapshots table tables tags views",
     "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "
