@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
@@ -33,6 +33,29 @@ def translated(storage: Storage, plan: ScanPlan | None) -> Generator[None]:
         if storage.s3.options.hidden(str(error)) != str(error):
             raise_alone(translation)
         raise translation from error
+
+
+def batches_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches of a result. Of an error that meets a later one, Arrow hands on the text alone."""
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (OSError, pa.ArrowException) as error:
+            raise _kind_of(str(error))(str(error)) from error
+        yield batch
+
+
+def _kind_of(message: str) -> type[duckdb.Error]:
+    """The class of an error by the beginning of its text, such as "Out of Range Error: "."""
+    name = message.partition(" Error:")[0].replace(" ", "").lower() + "exception"
+    kinds = [duckdb.Error]
+    for kind in kinds:
+        if kind.__name__.lower() == name:
+            return kind
+        kinds += kind.__subclasses__()
+    return duckdb.Error
 
 
 @contextmanager

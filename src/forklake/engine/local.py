@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from forklake.data.storage.storage import Storage
-from forklake.engine.errors import translated
+from forklake.engine.errors import batches_of, translated
 from forklake.engine.remote_files import attach_storage
 from forklake.engine.sql_text import computed
 from forklake.engine.verify_files import Verifier
@@ -69,7 +69,7 @@ class Engine:
     ) -> Iterator[pa.RecordBatch]:
         """The result batch by batch, computed as it is read."""
         with self.connection(tables, plan) as cursor:
-            yield from cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
+            yield from batches_of(cursor.sql(sql).to_arrow_reader(BATCH_ROWS))
 
     def evaluate(self, expression: str, type: DataType, rows: int) -> pa.Array:
         """An expression that needs no row, such as `now()` or `uuid()`, for a number of rows."""

@@ -183,7 +183,7 @@ CONDITIONS = {
     "sum(id) > 1": "aggregate",
     "id IN (SELECT 1)": "query",
     "nofunction(id)": "nofunction",
-    "CAST(name AS INT) > 1": "n5",
+    "CAST(name AS INT) > 1": "Could not convert string 'n",
     "id = 'abc'": "abc",
     "name": "no condition",
     "tags": "",

@@ -52,7 +52,7 @@ def test_the_feed_has_all_forms_and_conditions(catalog: forklake.Catalog, table:
     assert (changes.count(), changes.to_arrow().num_rows, len(changes.to_pandas())) == (4, 4, 4)
     assert changes.to_polars().height == 4
     with duckdb.connect() as connection:
-        assert changes.to_duckdb(connection).filter("change_type = 'insert'").count("*").fetchone() == (2,)
+        assert changes.to_duckdb(connection).filter("change_type = 'insert'").count("*").fetchall() == [(2,)]
     kinds = [row["change_type"] for row in table.changes(start, where="v = 'u'").to_pylist()]
     assert kinds == ["update_postimage"]
     assert [row["id"] for row in table.changes(start, where="id = 2").to_pylist()] == [2]

@@ -146,10 +146,10 @@ def test_relations_of_several_tables_meet_on_one_connection(
         mine = connection.table("mine").set_alias("m")
         changed = left.join(old, "l.id = o.id AND l.v <> o.v").join(mine, "m.id = l.id")
         assert changed.fetchall() == [(149, "new", 149, "x", 149, "m")]
-        assert connection.sql("SELECT count(*) FROM joined").fetchone() == (5,)
+        assert connection.sql("SELECT count(*) FROM joined").fetchall() == [(5,)]
         # A later change does not reach a relation that was made before.
         mixed.delete()
-        assert left.count("*").fetchone() == (150,)
+        assert left.count("*").fetchall() == [(150,)]
 
 
 def test_any_snapshot_and_any_time_can_be_scanned(catalog: forklake.Catalog, table: forklake.Table) -> None:
@@ -214,3 +214,18 @@ def test_a_file_that_is_gone_or_cut_is_named(
     assert fresh.scan("id > 1000").to_pylist() == []
     path.write_bytes(content)
     assert ids(fresh) == LEFT
+
+
+def test_an_error_that_comes_after_the_first_rows_is_said_in_our_words(catalog: forklake.Catalog) -> None:
+    table = catalog.create_table("late", "id BIGINT, name VARCHAR")
+    many = pa.array(range(600_000), pa.int64())
+    table.append(pa.table({"id": many, "name": many.cast(pa.string())}))
+    table.append([{"id": 600_000, "name": "no number"}])
+    with pytest.raises(
+        forklake.InvalidPredicate, match=r"fails on the rows .*: Conversion Error: .*no number"
+    ):
+        for _ in table.scan("CAST(name AS BIGINT) >= 0").to_batches():
+            pass
+    with pytest.raises(forklake.InvalidPredicate, match=r"fails on the rows .*: Invalid Input Error: late"):
+        for _ in table.scan("CASE WHEN id = 599999 THEN error('late')::BOOLEAN ELSE true END").to_batches():
+            pass

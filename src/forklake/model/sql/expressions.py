@@ -25,6 +25,7 @@ _OPEN = "SELECT ("
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ESCAPED = re.compile(r"[eE]'(?:[^\\']|\\[ntr\\])*'")
 """E'…' with escapes that everybody reads alike."""
+_LONGEST = str(2**128 - 1)
 _ROW = "only the row itself can be asked"
 
 
@@ -261,6 +262,9 @@ def _piece(token: sqlglot.Token, given: Given, lists: Mapping[str, str]) -> str:
             return quoted(token.text)
         case sqlglot.TokenType.BYTE_STRING if _ESCAPED.fullmatch(_slice(token, given)):
             return "'" + token.text.replace("'", "''") + "'"
+        case sqlglot.TokenType.NUMBER if _is_too_long(token.text):
+            # A DOUBLE to every DuckDB: since 2.0 it would be a BIGNUM, which is compared with few types.
+            return f"{token.text}e0"
         case _:
             piece = _slice(token, given)
             if any(sign in piece for sign in ("'", '"', "`", ";", "--", "/*")):
@@ -268,6 +272,12 @@ def _piece(token: sqlglot.Token, given: Given, lists: Mapping[str, str]) -> str:
                     f"holds {piece[:20]!r}: write text in plain single quotes, and one condition only"
                 )
             return piece
+
+
+def _is_too_long(number: str) -> bool:
+    """Whether no integer type holds a number."""
+    digits = number.lstrip("0")
+    return number.isdecimal() and (len(digits), digits) > (len(_LONGEST), _LONGEST)
 
 
 def _slice(token: sqlglot.Token, given: Given) -> str:
