@@ -31,7 +31,7 @@ class Burst:
 
 
 def burst(server: str, folder: Path, *, threads: int) -> Burst:
-    """Release all threads at one moment and wait for the last commit."""
+    """Release all threads at one timestamp and wait for the last commit."""
     errors: Counter[str] = Counter()
     barrier = threading.Barrier(threads + 1, timeout=_SECONDS)
     with (

@@ -26,7 +26,7 @@ from benchmarks.burst import Burst, burst
 from benchmarks.contenders import Contender, make_forklake
 from benchmarks.limit import make_inserts
 from benchmarks.listing import FEW, Listing, listing
-from benchmarks.race import STRETCH, Entry, Figure, Figures, Race, ratio
+from benchmarks.race import STRETCH, Entry, Figure, Race, TableStatistics, ratio
 from benchmarks.report import Target, table, verdicts
 from benchmarks.stock import make_ducklake
 from forklake.localpg import LocalPostgres
@@ -78,18 +78,18 @@ def entries(parts: Sequence[str], writers: Sequence[int]) -> list[Entry]:
 
 
 def targets(
-    figures: Figures, burst: Burst | None, listing: Listing | None, parts: Sequence[str]
+    statistics: TableStatistics, burst: Burst | None, listing: Listing | None, parts: Sequence[str]
 ) -> list[Target]:
     """What should hold, and whether it does."""
     found: list[Target] = []
     if "writers" in parts:
         found += _targets_of_writers(
-            [figure for (title, _), figure in figures.items() if title == OURS.title]
+            [figure for (title, _), figure in statistics.items() if title == OURS.title]
         )
     if "limit" in parts:
-        found.append(_ratio(figures, LIMIT, 0.5))
+        found.append(_ratio(statistics, LIMIT, 0.5))
     if "ducklake" in parts:
-        found += [_ratio(figures, contender, 5.0) for contender in (STOCK, PATIENT)]
+        found += [_ratio(statistics, contender, 5.0) for contender in (STOCK, PATIENT)]
     if burst is not None:
         what = f"{burst.threads} commits at once into one catalog all succeed"
         told = f"{burst.stand} tables there, {burst.failed} failed, {burst.transactions} transactions"
@@ -128,17 +128,17 @@ def _targets_of_writers(ours: list[Figure]) -> list[Target]:
     ]
 
 
-def _ratio(figures: Figures, other: Contender, least: float) -> Target:
-    found = ratio(figures[OURS.title, COMPARED], figures[other.title, COMPARED])
+def _ratio(statistics: TableStatistics, other: Contender, least: float) -> Target:
+    found = ratio(statistics[OURS.title, COMPARED], statistics[other.title, COMPARED])
     what = f"at least {least:g}x of {other.title}, at {COMPARED} writers"
     return Target(found >= least, what, f"{found:.2f}x")
 
 
-def show(figures: Figures, burst: Burst | None, listing: Listing | None) -> str:
+def show(statistics: TableStatistics, burst: Burst | None, listing: Listing | None) -> str:
     """Every figure that was measured."""
     parts: list[str] = []
-    if figures:
-        parts.append(_race_table(figures))
+    if statistics:
+        parts.append(_race_table(statistics))
     if burst is not None:
         parts.append(
             f"{burst.threads} threads, one catalog, a table each: {burst.seconds:.2f} s, "
@@ -150,11 +150,11 @@ def show(figures: Figures, burst: Burst | None, listing: Listing | None) -> str:
     return "\n\n".join(parts)
 
 
-def _race_table(figures: Figures) -> str:
+def _race_table(statistics: TableStatistics) -> str:
     heading = ("", "writers", "commits/s", "ours", "failed", "slowest", "latency", "client CPU", "WAL")
     rows: list[Sequence[str]] = []
-    for figure in figures.values():
-        ours = figures.get((OURS.title, figure.writers))
+    for figure in statistics.values():
+        ours = statistics.get((OURS.title, figure.writers))
         rows.append(
             (
                 figure.contender,
@@ -169,7 +169,7 @@ def _race_table(figures: Figures) -> str:
             )
         )
     said = sorted(
-        {f"  {figure.contender}: {error}" for figure in figures.values() for error in figure.errors}
+        {f"  {figure.contender}: {error}" for figure in statistics.values() for error in figure.errors}
     )
     note = (
         "ours: forklake's commits/s as a multiple of this row's, median of the rounds. slowest: the slowest\n"
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.commit", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a short run, for a first impression")
     parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given several times")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the statistics here too")
     given = parser.parse_args(arguments)
     scale = QUICK if given.quick else FULL
     parts: Sequence[str] = given.only or PARTS
@@ -236,24 +236,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with LocalPostgres() as server, tempfile.TemporaryDirectory(prefix="forklake-bench-") as temporary:
         folder = Path(temporary)
         head = introduction(server.url, scale)
-        figures: Figures = {}
+        statistics: TableStatistics = {}
         many: Burst | None = None
         wide: Listing | None = None
         if contest := entries(parts, scale.writers):
             race = Race(server.url, folder, scale.rounds, scale.seconds, scale.ramp)
-            figures = race.run(contest, progress)
+            statistics = race.run(contest, progress)
         if "burst" in parts:
             progress(f"{scale.threads} commits at once")
             many = burst(server.url, folder, threads=scale.threads)
         if "listing" in parts:
             progress(f"a catalog of {scale.tables:,} tables")
             wide = listing(server.url, folder, tables=scale.tables)
-    reached = targets(figures, many, wide, parts)
+    reached = targets(statistics, many, wide, parts)
     progress("done")
-    print(f"\n{head}\n\n{show(figures, many, wide)}\n\n{verdicts(reached)}")
+    print(f"\n{head}\n\n{show(statistics, many, wide)}\n\n{verdicts(reached)}")
     if given.json is not None:
         told: dict[str, Any] = {
-            "figures": [asdict(figure) for figure in figures.values()],
+            "statistics": [asdict(figure) for figure in statistics.values()],
             "burst": many and asdict(many),
             "listing": wide and asdict(wide),
             "targets": [asdict(target) for target in reached],

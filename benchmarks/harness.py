@@ -106,7 +106,7 @@ class Crew:
             self._answer(place, time.monotonic() + _OPEN_SECONDS)
 
     def go(self, writers: int, *, ramp: float, seconds: float) -> list[Tally]:
-        """Release the writers at one moment. The first `ramp` seconds do not count: all are busy by then."""
+        """Release the writers at one time. The first `ramp` seconds do not count: all are busy by then."""
         start = time.monotonic() + _LEAD_SECONDS
         window = Window(start, start + ramp, start + ramp + seconds)
         for pipe in self._pipes[:writers]:

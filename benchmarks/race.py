@@ -53,7 +53,7 @@ class Figure:
     errors: dict[str, int]
 
 
-Figures = dict[tuple[str, int], Figure]
+TableStatistics = dict[tuple[str, int], Figure]
 """By contender and number of writers."""
 
 
@@ -67,7 +67,7 @@ class Race:
     seconds: float
     ramp: float
 
-    def run(self, entries: Sequence[Entry], said: Callable[[str], None]) -> Figures:
+    def run(self, entries: Sequence[Entry], said: Callable[[str], None]) -> TableStatistics:
         """Measure every entry in every round, slow ones in every other."""
         steps = [
             (turn, contender, writers)

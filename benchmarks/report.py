@@ -1,4 +1,4 @@
-"""Figures as plain text."""
+"""Statistics as plain text."""
 
 from __future__ import annotations
 

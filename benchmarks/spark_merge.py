@@ -1,4 +1,4 @@
-"""Merging a few changed rows into very many with Spark, against writing all of them anew."""
+"""Merger a few changed rows into very many with Spark, against writing all of them anew."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ class Query:
     keys: tuple[str, ...]
     values: tuple[str, ...]
 
-    def answer(self, frame: DataFrame) -> list[tuple[Any, ...]]:
+    def answer(self, df: DataFrame) -> list[tuple[Any, ...]]:
         """Compute it now."""
-        found = frame.groupBy(*self.keys).agg(*map(F.expr, self.values)).collect()
+        found = df.groupBy(*self.keys).agg(*map(F.expr, self.values)).collect()
         return sorted(tuple(row) for row in found)
 
 

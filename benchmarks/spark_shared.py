@@ -95,10 +95,10 @@ def started(folder: Path) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def digest(frame: DataFrame) -> tuple[Any, ...]:
+def digest(df: DataFrame) -> tuple[Any, ...]:
     """How many rows there are, and a number that depends on every value of them and on no order."""
     every = f"sum(CAST(xxhash64({', '.join(_COLUMNS)}) AS DECIMAL(20, 0)))"
-    return tuple(frame.agg(F.count("*"), F.expr(every)).collect()[0])
+    return tuple(df.agg(F.count("*"), F.expr(every)).collect()[0])
 
 
 def cpu_seconds() -> float:

@@ -36,7 +36,7 @@ change.
 
 - `**commit_info` stands for the keywords `author=`, `message=` and `extra=`, which are stored with the
   commit. A transaction takes them when it begins.
-- A `Moment` is a snapshot id, a `datetime` or an ISO 8601 string; without a time zone it is local time.
+- `AsOf` is a snapshot id, a `datetime` or an ISO 8601 string; without a time zone it is local time.
 - A `Name` is `"orders"` (in schema `main`), `"sales.orders"`, or a pair `("sales", "orders")`.
 - `Rows` are Arrow tables, batches and streams, pandas and polars DataFrames, DuckDB relations, a scan, files
   (`Lake.read`), a dict of columns, or a list of dicts.

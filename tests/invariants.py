@@ -89,7 +89,7 @@ def _check_row_ids(path: Path) -> None:
 
 def _check_bounds(reader: FileReader, table: forklake.Table) -> None:
     """What a catalog stores of its tables holds for every row that is there."""
-    rows = reader.database.rows("figures", catalog=reader.catalog, tables=f"[{reader.table}]")
+    rows = reader.database.rows("table_statistics", catalog=reader.catalog, tables=f"[{reader.table}]")
     bounds = {row[4]: row[5:9] for row in rows}
     known = [column for column in table.columns if column.id in bounds and not column.children]
     if not known:

@@ -60,9 +60,10 @@ if TYPE_CHECKING:
     from forklake import distributed as distributed
     from forklake.api.catalog import Catalog
     from forklake.api.change_feed import ChangeFeed
+    from forklake.api.connect import connect, init, upgrade
     from forklake.api.diff import CatalogDiff, RowDiff, TableDiff
     from forklake.api.file_rows import FileRows
-    from forklake.api.lake import Lake, connect, init, upgrade
+    from forklake.api.lake import Lake
     from forklake.api.scan import Scan
     from forklake.api.table import Table
     from forklake.api.table_statistics import TableFile, TableStats
@@ -91,7 +92,8 @@ else:
             "forklake.api.change_feed": ("ChangeFeed",),
             "forklake.api.diff": ("CatalogDiff", "RowDiff", "TableDiff"),
             "forklake.api.file_rows": ("FileRows",),
-            "forklake.api.lake": ("Lake", "connect", "init", "upgrade"),
+            "forklake.api.connect": ("connect", "init", "upgrade"),
+            "forklake.api.lake": ("Lake",),
             "forklake.api.scan": ("Scan",),
             "forklake.api.table": ("Table",),
             "forklake.api.table_statistics": ("TableFile", "TableStats"),

@@ -135,9 +135,9 @@ def html_value(value: Any) -> str:
 
 def _names(value: Any) -> Sequence[str]:
     """What is shown of a value: what its class says, or the fields that are not its own, and not called."""
-    said: Sequence[str] | None = getattr(type(value), "_SHOWN", None)
-    if said is not None:
-        return said
+    shown: Sequence[str] | None = getattr(type(value), "_SHOWN", None)
+    if shown is not None:
+        return shown
     return [field.name for field in fields(value) if field.compare and not field.name.startswith("_")]
 
 

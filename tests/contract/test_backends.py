@@ -370,37 +370,37 @@ def test_columns_may_be_given_in_any_order_and_left_out(database: Database, raw:
 
 def test_times_keep_their_microseconds_and_their_moment(database: Database, raw: RunSql) -> None:
     columns = ("catalog_id", "path", "schedule_start")
-    rows = [(900, f"{number:02}", moment) for number, moment in enumerate(TIMES)]
+    rows = [(900, f"{number:02}", timestamp) for number, timestamp in enumerate(TIMES)]
     with database.transaction() as session:
         session.insert(RowSet("ducklake_files_scheduled_for_deletion", columns), rows)
         session.commit()
     found = raw("SELECT schedule_start FROM ducklake_files_scheduled_for_deletion ORDER BY path")
-    assert [None if moment is None else as_time(moment) for (moment,) in found] == TIMES
+    assert [None if timestamp is None else as_time(timestamp) for (timestamp,) in found] == TIMES
 
 
 def test_a_time_means_the_same_moment_in_whichever_zone_it_is_asked_for(database: Database) -> None:
     columns = ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id")
-    moment = datetime(2100, 1, 1, 12, 0, 0, 500, UTC)
+    timestamp = datetime(2100, 1, 1, 12, 0, 0, 500, UTC)
     with database.transaction() as session:
-        session.insert(RowSet("ducklake_snapshot", columns), [(77, moment, 0, 0, 0)])
+        session.insert(RowSet("ducklake_snapshot", columns), [(77, timestamp, 0, 0, 0)])
         session.insert(RowSet("ducklake_catalog", NAME_COLUMNS), [(9, str(uuid.UUID(int=9)), "c", 77)])
         session.commit()
     for hours in (-11, -5, 0, 5.5, 14):
         zone = timezone(timedelta(hours=hours))
-        just_before = (moment - timedelta(microseconds=1)).astimezone(zone)
+        just_before = (timestamp - timedelta(microseconds=1)).astimezone(zone)
         found = [
             database.rows("catalog_by_name_at_time", name="c", time=asked)
-            for asked in (just_before, moment.astimezone(zone))
+            for asked in (just_before, timestamp.astimezone(zone))
         ]
         assert found == [[], [(9,)]], f"in the zone {zone}"
 
 
 def test_a_time_is_stored_as_its_moment_in_whichever_zone_it_is_given(database: Database) -> None:
     columns = ("snapshot_id", "snapshot_time", "schema_version", "next_catalog_id", "next_file_id")
-    moment = datetime(2100, 1, 1, 12, 0, 0, 500, UTC)
+    timestamp = datetime(2100, 1, 1, 12, 0, 0, 500, UTC)
     zones = [timezone(timedelta(hours=hours)) for hours in (-11, 0, 14)]
     rows = [
-        (70 + place, (moment + timedelta(hours=place)).astimezone(zone), 0, 0, 0)
+        (70 + place, (timestamp + timedelta(hours=place)).astimezone(zone), 0, 0, 0)
         for place, zone in enumerate(zones)
     ]
     with database.transaction() as session:
@@ -411,7 +411,7 @@ def test_a_time_is_stored_as_its_moment_in_whichever_zone_it_is_given(database: 
         )
         session.insert(RowSet("ducklake_catalog", NAME_COLUMNS), names[2:])
         session.commit()
-    asked = [moment + timedelta(hours=place, minutes=1) for place in range(3)]
+    asked = [timestamp + timedelta(hours=place, minutes=1) for place in range(3)]
     assert [database.rows("catalog_by_name_at_time", name="c", time=time) for time in asked] == [
         [(0,)],
         [(1,)],

@@ -180,7 +180,7 @@ def test_times_of_snapshots_rise_and_can_be_travelled_to(
     history = catalog.snapshots()
     times = [snapshot.time for snapshot in history]
     assert times == sorted(set(times))
-    assert [len(catalog.tables(at=moment)) for moment in times] == [0, 1, 2, 3]
+    assert [len(catalog.tables(at=timestamp)) for timestamp in times] == [0, 1, 2, 3]
     assert len(catalog.tables(at=datetime.now(UTC) + timedelta(days=1))) == 3
     assert [len(catalog.tables(at=snapshot.id)) for snapshot in history] == [0, 1, 2, 3]
     assert [info.name for info in lake.catalogs(at=times[0])] == ["main_catalog"]

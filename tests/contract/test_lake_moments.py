@@ -383,9 +383,9 @@ def dated(raw: RunSql, lake: forklake.Lake) -> Callable[[forklake.Catalog, int],
     """Let the newest snapshot of a catalog have been made at the beginning of a year."""
 
     def date(catalog: forklake.Catalog, year: int) -> None:
-        moment, number = f"{year}-01-01 00:00:00.000000+00:00", catalog.snapshot
-        raw(f"UPDATE ducklake_snapshot SET snapshot_time = '{moment}' WHERE snapshot_id = {number}")
-        raw(f"UPDATE ducklake_catalog_head SET snapshot_time = '{moment}' WHERE catalog_id = {catalog.id}")
+        timestamp, number = f"{year}-01-01 00:00:00.000000+00:00", catalog.snapshot
+        raw(f"UPDATE ducklake_snapshot SET snapshot_time = '{timestamp}' WHERE snapshot_id = {number}")
+        raw(f"UPDATE ducklake_catalog_head SET snapshot_time = '{timestamp}' WHERE catalog_id = {catalog.id}")
 
     return date
 

@@ -116,7 +116,7 @@ def thawed(frozen: bytes) -> State:
 
 
 @dataclass(frozen=True)
-class Moment:
+class AsOf:
     """A snapshot of a catalog or of whom it was forked from."""
 
     snapshot: int
@@ -125,8 +125,8 @@ class Moment:
     """What the catalog was called, if it was itself that made the snapshot."""
     is_own: bool = True
 
-    def inherited(self) -> Moment:
-        return Moment(self.snapshot, self.state, self.name, False)
+    def inherited(self) -> AsOf:
+        return AsOf(self.snapshot, self.state, self.name, False)
 
 
 @dataclass
@@ -136,7 +136,7 @@ class Catalog:
     id: int
     name: str
     state: State
-    history: list[Moment] = field(default_factory=list)
+    history: list[AsOf] = field(default_factory=list)
     parent: Catalog | None = field(default=None, repr=False)
     fork_snapshot: int | None = None
     has_ttl: bool = False
@@ -153,16 +153,16 @@ class Catalog:
     def record(self, snapshot: int) -> None:
         """The catalog made a snapshot, and this is what it holds now."""
         assert not self.history or snapshot > self.snapshot, f"{snapshot} is not after {self.snapshot}"
-        self.history.append(Moment(snapshot, self.state.frozen(), self.name))
+        self.history.append(AsOf(snapshot, self.state.frozen(), self.name))
 
-    def at(self, snapshot: int) -> Moment | None:
-        """The last moment up to a snapshot of the lake."""
-        known = [moment for moment in self.history if moment.snapshot <= snapshot]
+    def at(self, snapshot: int) -> AsOf | None:
+        """The last timestamp up to a snapshot of the lake."""
+        known = [timestamp for timestamp in self.history if timestamp.snapshot <= snapshot]
         return known[-1] if known else None
 
-    def forked(self, id: int, name: str, point: Moment, snapshot: int) -> Catalog:
-        """A copy as of some moment, with the past up to there."""
-        past = [moment.inherited() for moment in self.history if moment.snapshot <= point.snapshot]
+    def forked(self, id: int, name: str, point: AsOf, snapshot: int) -> Catalog:
+        """A copy as of some timestamp, with the past up to there."""
+        past = [timestamp.inherited() for timestamp in self.history if timestamp.snapshot <= point.snapshot]
         fork = Catalog(id, name, thawed(point.state), past, self, point.snapshot)
         fork.record(snapshot)
         return fork

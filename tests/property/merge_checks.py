@@ -11,7 +11,7 @@ from forklake.data.parquet.delete_files import positions_of
 from forklake.errors import MergeConflict
 from forklake.fork.merge import MergeResult
 from forklake.store.file_states import file_states
-from tests.property.merge_model import Net
+from tests.property.merge_model import DefinitionChanges
 
 Rows = dict[int, int]
 """Versions by row id."""
@@ -72,7 +72,7 @@ def check_positions(lake: forklake.Lake, catalog: forklake.Catalog, table: forkl
     assert sum(state.live_rows for state in states.values()) == table.count()
 
 
-def expected_feed(net: Sequence[Net]) -> Told:
+def expected_feed(net: Sequence[DefinitionChanges]) -> Told:
     told: Told = Counter()
     for key, old, new in net:
         if old is not None:
@@ -82,7 +82,7 @@ def expected_feed(net: Sequence[Net]) -> Told:
     return told
 
 
-def check_difference(found: Any, net: Sequence[Net], *, counts: bool) -> None:
+def check_difference(found: Any, net: Sequence[DefinitionChanges], *, counts: bool) -> None:
     """The difference of a table tells what became of rows; counts only where none was just moved."""
     told = Counter[tuple[str, int, int]]()
     if found is not None:
@@ -93,6 +93,6 @@ def check_difference(found: Any, net: Sequence[Net], *, counts: bool) -> None:
         assert (added, removed) == counted(net)
 
 
-def counted(net: Sequence[Net]) -> tuple[int, int]:
+def counted(net: Sequence[DefinitionChanges]) -> tuple[int, int]:
     """How many rows come and go; one that is updated does both."""
     return sum(entry.new is not None for entry in net), sum(entry.old is not None for entry in net)

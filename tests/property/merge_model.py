@@ -39,7 +39,7 @@ class Columns(NamedTuple):
     names: tuple[str, ...]
 
 
-class Net(NamedTuple):
+class DefinitionChanges(NamedTuple):
     """What became of a row; None is no row."""
 
     key: int
@@ -82,10 +82,12 @@ class Known:
             if number not in other.events and (tables is None or event.table in tables)
         ]
 
-    def net(self, other: Known, table: str) -> list[Net]:
+    def net(self, other: Known, table: str) -> list[DefinitionChanges]:
         """What became of rows by what the other does not know."""
         found = [
-            Net(key, there.value if (there := other.rows[table].get(key)) else None, version.value)
+            DefinitionChanges(
+                key, there.value if (there := other.rows[table].get(key)) else None, version.value
+            )
             for key, version in self.rows[table].items()
             if version.event not in other.events
         ]

@@ -109,14 +109,16 @@ class Program:
         forked = self.lake.fork(name, made, at=at, mode=mode)
         inherited = self.past[name]
         self.known[made] = (self.known[name] if at is None else inherited[at]).copy()
-        self.past[made] = {moment: old for moment, old in inherited.items() if at is None or moment <= at}
+        self.past[made] = {
+            timestamp: old for timestamp, old in inherited.items() if at is None or timestamp <= at
+        }
         self.past[made][forked.snapshot] = self.known[made].copy()
         self.parents[made] = name
         return made
 
     def fork_past(self, name: str) -> None:
-        moments = sorted(self.past[name])
-        self.fork(name, self.random.choice(moments[-8:]))
+        timestamps = sorted(self.past[name])
+        self.fork(name, self.random.choice(timestamps[-8:]))
 
     def drop(self, name: str) -> None:
         """What others know through it stays known."""
@@ -281,7 +283,7 @@ class Program:
             self.known[name].events[event.number] = event
             self.committed(name, [table])
 
-    # ---- Merging ---
+    # ---- Merges ---
 
     def merge(self, into: str) -> None:
         self.merge_of(self.random.choice([name for name in self.known if name != into]), into)

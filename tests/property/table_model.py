@@ -152,7 +152,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as of one moment."""
+    """A table as of one timestamp."""
 
     name: str
     columns: Columns = ()

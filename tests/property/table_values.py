@@ -1,6 +1,6 @@
 """Values of every type in plain Python, and what they are in Arrow and in SQL.
 
-A moment is a whole number in the unit of its type, a 128-bit integer is a Decimal, a UUID is its text, a map
+A timestamp is an integer in the unit of its type, a 128-bit integer is a Decimal, a UUID is its text, a map
 is a list of pairs, and a struct is a dict by the keys of its fields: so two values are equal exactly if they
 are the same to a reader, whatever Python thinks of 1, 1.0 and True.
 """
@@ -245,7 +245,9 @@ def values_of(type: DataType) -> st.SearchStrategy[Any]:
         case Scalar("float32"):
             return st.sampled_from(_SINGLES) | st.floats(width=32)
         case Scalar("date"):
-            return st.sampled_from([0, -1, 19_782]) | st.integers(*(moment // DAY for moment in _SECONDS))
+            return st.sampled_from([0, -1, 19_782]) | st.integers(
+                *(timestamp // DAY for timestamp in _SECONDS)
+            )
         case Scalar("time" | "timetz"):
             return st.sampled_from(_CLOCK)
         case Scalar("time_ns"):
@@ -253,7 +255,7 @@ def values_of(type: DataType) -> st.SearchStrategy[Any]:
         case Scalar("timestamp_ns"):
             return st.sampled_from([0, -1, 1, 10**18, 2**63 - 2, -9_223_286_400 * 10**9])
         case Scalar(name) if name in UNITS:
-            low, high = (moment * UNITS[name] for moment in _SECONDS)
+            low, high = (timestamp * UNITS[name] for timestamp in _SECONDS)
             return st.sampled_from([0, -1, low, high]) | st.integers(low, high)
         case Scalar("varchar"):
             return st.sampled_from(TEXTS) | st.text(st.characters(codec="utf-8"), max_size=3)

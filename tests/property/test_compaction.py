@@ -33,7 +33,7 @@ class Pair:
             table = catalog.create_table("t", "k BIGINT NOT NULL, v VARCHAR, f DOUBLE, ts TIMESTAMP")
             table.set_option("data_inlining_row_limit", 3)
             table.set_option("parquet_row_group_size", 4)
-        self.moments = [tuple(catalog.snapshot for catalog in self.catalogs)]
+        self.timestamps = [tuple(catalog.snapshot for catalog in self.catalogs)]
 
     @property
     def tables(self) -> list[forklake.Table]:
@@ -44,7 +44,7 @@ class Pair:
         deed: Deed = getattr(self, verb)()
         answers = [deed(table) for table in self.tables]
         assert answers[0] == answers[1], verb
-        self.moments.append(tuple(catalog.snapshot for catalog in self.catalogs))
+        self.timestamps.append(tuple(catalog.snapshot for catalog in self.catalogs))
         if self.random.random() < 0.5:
             self.compact()
 
@@ -119,14 +119,14 @@ class Pair:
     # ---- Looking ---
 
     def compare(self) -> None:
-        for moment in self.moments:
-            assert same(self.content(at) for at in enumerate(moment))
-        for start, end in zip(self.moments, self.moments[1:], strict=False):
+        for timestamp in self.timestamps:
+            assert same(self.content(at) for at in enumerate(timestamp))
+        for start, end in zip(self.timestamps, self.timestamps[1:], strict=False):
             assert same(self.feed(at, start[at], end[at]) for at in range(2))
-        first, last = self.moments[0], self.moments[-1]
+        first, last = self.timestamps[0], self.timestamps[-1]
         # A step that changed nothing made no snapshot: the first of those that share one made it.
-        places = list(enumerate(self.moments))[::-1]
-        numbers = [{moment[at]: place for place, moment in places} for at in range(2)]
+        places = list(enumerate(self.timestamps))[::-1]
+        numbers = [{timestamp[at]: place for place, timestamp in places} for at in range(2)]
         assert same(self.feed(at, first[at], last[at], numbers[at]) for at in range(2))
         for column in ("k", "v", "f"):
             assert same((t.scan().min(column), t.scan().max(column)) for t in self.tables)

@@ -87,8 +87,8 @@ def manifest(ds: DistributedSnapshot, part: str, attempt: str, tables: tuple[int
     data=st.data(),
 )
 def test_the_choice_of_attempts_does_not_depend_on_their_order(pieces, data) -> None:
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
-    ds = DistributedSnapshot("r", "c", 0, "c", 2, 1, moment, "/", "c/", TARGETS)  # type: ignore[arg-type]
+    timestamp = datetime(2026, 1, 1, tzinfo=UTC)
+    ds = DistributedSnapshot("r", "c", 0, "c", 2, 1, timestamp, "/", "c/", TARGETS)  # type: ignore[arg-type]
     manifests = [manifest(ds, *piece) for piece in pieces]
     chosen = assemble(ds, manifests)
     again = assemble(ds, data.draw(st.permutations(manifests)))

@@ -24,7 +24,7 @@ from tests.property.fork_checks import (
     check_rows,
     check_structure,
 )
-from tests.property.fork_model import KEYS, Catalog, Key, Moment, Object, State, thawed
+from tests.property.fork_model import KEYS, AsOf, Catalog, Key, Object, State, thawed
 from tests.property.fork_programs import Act, Author
 from tests.property.told import tell
 
@@ -190,7 +190,7 @@ class Run:
         return self._forked(parent, point, made, ttl)
 
     def _forked(
-        self, parent: Catalog, point: Moment, made: list[forklake.Catalog], ttl: timedelta | None
+        self, parent: Catalog, point: AsOf, made: list[forklake.Catalog], ttl: timedelta | None
     ) -> list[Catalog]:
         forks = [
             parent.forked(fork.id, fork.name, point, self.looking.catalog(fork.name).snapshot)
@@ -242,18 +242,18 @@ class Run:
 
     def _restore(self, catalog: Catalog) -> list[Catalog]:
         """All as it was, at once or in a transaction that does more."""
-        before, moment = catalog.state.copied(), self.random.choice(catalog.history)
+        before, timestamp = catalog.state.copied(), self.random.choice(catalog.history)
         real = self.doing.catalog(catalog.name)
-        note(f"{catalog.name}: restore {moment.snapshot}")
+        note(f"{catalog.name}: restore {timestamp.snapshot}")
         if self.random.randrange(3):
-            real.restore(self._time_of(catalog, moment))
-            catalog.state = thawed(moment.state)
+            real.restore(self._time_of(catalog, timestamp))
+            catalog.state = thawed(timestamp.state)
         else:
             with real.transaction() as tx:
                 if self.random.randrange(2):
                     self._act(catalog, Author(self.random, catalog.state), tx)
-                tx.restore(moment.snapshot)
-                catalog.state = thawed(moment.state)
+                tx.restore(timestamp.snapshot)
+                catalog.state = thawed(timestamp.state)
                 if self.random.randrange(2):
                     self._act(catalog, Author(self.random, catalog.state), tx)
         self._compare(catalog, before, set(catalog.state.tables))
@@ -261,8 +261,8 @@ class Run:
 
     def _restore_table(self, catalog: Catalog) -> list[Catalog]:
         """One table as it was, whether it is there now or not."""
-        before, moment = catalog.state.copied(), self.random.choice(catalog.history)
-        past, state = thawed(moment.state), catalog.state
+        before, timestamp = catalog.state.copied(), self.random.choice(catalog.history)
+        past, state = thawed(timestamp.state), catalog.state
         taken = {(item.schema, item.name): key for key, item in (*state.tables.items(), *state.views.items())}
         free = [
             key
@@ -273,15 +273,15 @@ class Run:
             return self._restore(catalog)
         key = self.random.choice(free)
         name, real = past.name(past.tables[key]), self.doing.catalog(catalog.name)
-        note(f"{catalog.name}: restore {name} of {moment.snapshot}")
+        note(f"{catalog.name}: restore {name} of {timestamp.snapshot}")
         with_more = key in state.tables and self.random.randrange(3) == 0
         if with_more:
             with real.transaction() as tx:
-                tx.table(state.name(state.tables[key])).restore(moment.snapshot)
+                tx.table(state.name(state.tables[key])).restore(timestamp.snapshot)
                 state.tables[key] = past.tables[key]
                 self._act(catalog, Author(self.random, state), tx)
         else:
-            real.restore_table(name, moment.snapshot)
+            real.restore_table(name, timestamp.snapshot)
             state.tables[key] = past.tables[key]
         self._compare(catalog, before, {key, *(state.tables if with_more else ())})
         return [catalog]
@@ -311,28 +311,28 @@ class Run:
         assert real.id == back.id
         dropped, now = [snapshot.id for snapshot in real.snapshots()[-2:]]
         back.is_live, back.has_ttl = True, False
-        back.history.append(Moment(dropped, back.state.frozen(), back.name, False))
+        back.history.append(AsOf(dropped, back.state.frozen(), back.name, False))
         back.record(now)
         self._look(back, back.state.tables)
         return [back]
 
     # ---- Choices ---
 
-    def _point(self, parent: Catalog) -> Moment:
+    def _point(self, parent: Catalog) -> AsOf:
         return self.random.choice(parent.history if self.random.randrange(5) < 2 else parent.history[-1:])
 
-    def _at(self, parent: Catalog, point: Moment) -> Any:
-        """The moment as it may be given."""
+    def _at(self, parent: Catalog, point: AsOf) -> Any:
+        """The timestamp as it may be given."""
         if point is parent.history[-1] and self.random.randrange(4):
             return None
         return self._time_of(parent, point)
 
-    def _time_of(self, catalog: Catalog, moment: Moment) -> Any:
+    def _time_of(self, catalog: Catalog, timestamp: AsOf) -> Any:
         """A snapshot by its number or its time."""
         if self.random.randrange(4):
-            return moment.snapshot
+            return timestamp.snapshot
         snapshots = self.looking.snapshots(catalog.name)
-        return next(snapshot.time for snapshot in snapshots if snapshot.id == moment.snapshot)
+        return next(snapshot.time for snapshot in snapshots if snapshot.id == timestamp.snapshot)
 
     def _ttl(self) -> timedelta | None:
         return None if self.random.randrange(5) else SOON
@@ -403,14 +403,14 @@ class Run:
 
     def _check(self, catalog: Catalog) -> None:
         if not catalog.is_live:
-            moment = self.random.choice([past for past in catalog.history if past.is_own])
-            self._check_past(self.looking.catalog(moment.name, at=moment.snapshot), moment)
+            timestamp = self.random.choice([past for past in catalog.history if past.is_own])
+            self._check_past(self.looking.catalog(timestamp.name, at=timestamp.snapshot), timestamp)
             return
         self._look(catalog, catalog.state.tables)
         real = self.looking.catalog(catalog.name)
         assert [known.id for known in real.snapshots()] == [past.snapshot for past in catalog.history]
         # One of anybody's snapshots: the catalog stands at its own last one before that.
-        everybody = [moment.snapshot for other in self.catalogs for moment in other.history]
+        everybody = [timestamp.snapshot for other in self.catalogs for timestamp in other.history]
         snapshot = self.random.choice([at for at in everybody if at >= catalog.history[0].snapshot])
         self._check_past(real.at(snapshot), catalog.at(snapshot))
 
@@ -420,11 +420,11 @@ class Run:
         assert (info.fork_snapshot, info.depth) == (catalog.fork_snapshot, catalog.depth)
         assert (info.expires_at is not None) == catalog.has_ttl
 
-    def _check_past(self, past: forklake.Catalog, moment: Moment | None) -> None:
-        assert moment is not None
-        state = thawed(moment.state)
+    def _check_past(self, past: forklake.Catalog, timestamp: AsOf | None) -> None:
+        assert timestamp is not None
+        state = thawed(timestamp.state)
         check_structure(past, state)
-        assert state == thawed(moment.state), "something of the past has no id"
+        assert state == thawed(timestamp.state), "something of the past has no id"
         if state.tables:
             table = self.random.choice(list(state.tables.values()))
             check_rows(past.table(state.name(table)), table)

@@ -179,7 +179,7 @@ class Run:
         keys = self.random.sample(range(max(50, rows)), rows)
         return [{"k": key, "ver": next(self.numbers) * 10**3} for key in keys]
 
-    # ---- Merging ---
+    # ---- Merges ---
 
     def merge(self, into: str) -> None:
         others = [name for name in self.known if name != into]

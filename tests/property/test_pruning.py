@@ -96,11 +96,13 @@ def values_of(type: DataType) -> st.SearchStrategy[Value]:
         case Scalar("timestamp"):
             return MOMENTS
         case Scalar("timestamp_s"):
-            return MOMENTS.map(lambda moment: moment.replace(microsecond=0))
+            return MOMENTS.map(lambda timestamp: timestamp.replace(microsecond=0))
         case Scalar("timestamp_ms"):
-            return MOMENTS.map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+            return MOMENTS.map(
+                lambda timestamp: timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000)
+            )
         case Scalar("timestamptz"):
-            return MOMENTS.map(lambda moment: moment.replace(tzinfo=UTC))
+            return MOMENTS.map(lambda timestamp: timestamp.replace(tzinfo=UTC))
         case Scalar("varchar"):
             return st.sampled_from(TEXTS) | st.text(max_size=4)
         case Scalar("blob"):

@@ -33,8 +33,8 @@ from forklake.model.types.text import stored, text_of
 
 _words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _moments = st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1))
-_seconds = _moments.map(lambda moment: moment.replace(microsecond=0))
-_millis = _moments.map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+_seconds = _moments.map(lambda timestamp: timestamp.replace(microsecond=0))
+_millis = _moments.map(lambda timestamp: timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000))
 
 VALUES: dict[str, st.SearchStrategy] = {
     "boolean": st.booleans(),

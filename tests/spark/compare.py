@@ -48,8 +48,8 @@ def _changes(result: pa.Table, types: list[DataType], read: Any) -> list[tuple[A
     return sorted(zip(*about, *columns, strict=True), key=repr)
 
 
-def frame_of(frame: DataFrame) -> pa.Table:
-    return frame.toArrow()
+def frame_of(df: DataFrame) -> pa.Table:
+    return df.toArrow()
 
 
 def _rows(result: pa.Table, types: list[DataType], read: Any) -> Rows:

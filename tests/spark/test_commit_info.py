@@ -18,12 +18,12 @@ def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
     with forklake.connect(f"sqlite:///{tmp_path}/lake.db", create=True) as lake:
         catalog = lake.create_catalog("c")
         on_spark = SparkCatalog(spark, catalog)
-        frame = spark.createDataFrame([(n, 0) for n in range(50)], "id INT, n INT")
+        df = spark.createDataFrame([(n, 0) for n in range(50)], "id INT, n INT")
         few = spark.createDataFrame([(1, 5), (99, 5)], "id INT, n INT")
         calls = {
-            "create_table": lambda **info: on_spark.create_table("t", frame, **info),
-            "append": lambda **info: on_spark.append(frame, "t", **info),
-            "overwrite": lambda **info: on_spark.overwrite(frame, "t", "id < 5", **info),
+            "create_table": lambda **info: on_spark.create_table("t", df, **info),
+            "append": lambda **info: on_spark.append(df, "t", **info),
+            "overwrite": lambda **info: on_spark.overwrite(df, "t", "id < 5", **info),
             "update": lambda **info: on_spark.update("t", {"n": "1"}, "id < 9", **info),
             "delete": lambda **info: on_spark.delete("t", "id = 3", **info),
             "merge": lambda **info: on_spark.merge(few, "t", "id", **info),
@@ -44,7 +44,7 @@ def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
         with catalog.transaction() as tx:
             inside = SparkCatalog(spark, tx)
             with pytest.raises(forklake.InvalidArgument, match="where it begins"):
-                inside.append(frame, "t", author="bob")
+                inside.append(df, "t", author="bob")
             with pytest.raises(forklake.InvalidArgument, match="where it begins"):
                 inside.delete("t", message="no")
         assert on_spark.read("t").count() == 0

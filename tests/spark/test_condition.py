@@ -133,10 +133,10 @@ def test_conditions_mean_on_spark_what_they_mean_here(
     table.append(typed)
     table.append(typed.slice(0, 2))
     assert len(given) + 2 == table.count()
-    frame = on_spark.read("t", row_ids=True)
+    df = on_spark.read("t", row_ids=True)
     names = {column.id: column.name for column in table.columns}
     asked = [condition(parse_predicate(text, table.columns), table.columns, names, {}) for text in CONDITIONS]
-    found = frame.selectExpr("row_id", *(f"{text} AS q{at}" for at, text in enumerate(asked))).toArrow()
+    found = df.selectExpr("row_id", *(f"{text} AS q{at}" for at, text in enumerate(asked))).toArrow()
     for at, text in enumerate(CONDITIONS):
         expected = table.scan(text, ["i"], row_ids=True).to_arrow().column("row_id").to_pylist()
         assert found.filter(found.column(f"q{at}")).column("row_id").to_pylist() == expected, text

@@ -48,7 +48,7 @@ def table(catalog: forklake.Catalog) -> forklake.Table:
     return table
 
 
-def frame(spark: SparkSession, *numbers: int) -> DataFrame:
+def df(spark: SparkSession, *numbers: int) -> DataFrame:
     rows = pa.table({"id": pa.array(numbers, pa.int64()), "n": pa.array([-1] * len(numbers), pa.int32())})
     return spark.createDataFrame(rows).selectExpr("id", "n", "'new' AS s")
 
@@ -57,26 +57,24 @@ def frame(spark: SparkSession, *numbers: int) -> DataFrame:
 
 
 VERBS: dict[str, Callable[[SparkCatalog, SparkSession], Any]] = {
-    "append": lambda seen, spark: seen.append(frame(spark, 1, 2), "t"),
-    "overwrite": lambda seen, spark: seen.overwrite(frame(spark, 1, 2), "t"),
-    "overwrite some": lambda seen, spark: seen.overwrite(frame(spark, 1, 2), "t", "id < 60 OR id > 99"),
+    "append": lambda seen, spark: seen.append(df(spark, 1, 2), "t"),
+    "overwrite": lambda seen, spark: seen.overwrite(df(spark, 1, 2), "t"),
+    "overwrite some": lambda seen, spark: seen.overwrite(df(spark, 1, 2), "t", "id < 60 OR id > 99"),
     "delete": lambda seen, spark: seen.delete("t", "n = 1"),
     "delete all": lambda seen, spark: seen.delete("t"),
     "update": lambda seen, spark: seen.update("t", {"n": "n + len(s)", "s": "s || '!'"}, "id % 3 = 0"),
-    "merge": lambda seen, spark: seen.merge(frame(spark, 3, 100, 200, 201), "t", "id"),
+    "merge": lambda seen, spark: seen.merge(df(spark, 3, 100, 200, 201), "t", "id"),
     "merge away": lambda seen, spark: seen.merge(
-        frame(spark, 3, 3, 100, 200), "t", ["id"], when_matched="delete", when_not_matched="ignore"
+        df(spark, 3, 3, 100, 200), "t", ["id"], when_matched="delete", when_not_matched="ignore"
     ),
     "merge values": lambda seen, spark: seen.merge(
-        frame(spark, 3, 101, 200).withColumnRenamed("n", "more"),
+        df(spark, 3, 101, 200).withColumnRenamed("n", "more"),
         "t",
         "id",
         when_matched={"n": "target.n * 10 + source.more"},
         when_not_matched={"id": "source.id", "s": "'was ' || source.s"},
     ),
-    "merge what is new": lambda seen, spark: seen.merge(
-        frame(spark, 3, 200), "t", "id", when_matched="ignore"
-    ),
+    "merge what is new": lambda seen, spark: seen.merge(df(spark, 3, 200), "t", "id", when_matched="ignore"),
 }
 
 
@@ -129,10 +127,8 @@ def test_a_change_that_finds_no_row_makes_no_snapshot(
     before = catalog.snapshot
     assert on_spark.delete("t", "id > 1000") == 0
     assert on_spark.update("t", {"n": "1"}, "id > 1000") == 0
-    assert on_spark.append(frame(spark), "t") == 0
-    ignored = on_spark.merge(
-        frame(spark, 1, 500), "t", "id", when_matched="ignore", when_not_matched="ignore"
-    )
+    assert on_spark.append(df(spark), "t") == 0
+    ignored = on_spark.merge(df(spark, 1, 500), "t", "id", when_matched="ignore", when_not_matched="ignore")
     assert ignored == forklake.RowsMerged()
     assert catalog.snapshot == before
 
@@ -143,15 +139,15 @@ def test_several_tables_change_in_one_snapshot(
     before, known = catalog.snapshot, files_in(tmp_path)
     with catalog.transaction() as tx:
         inside = SparkCatalog(spark, tx)
-        inside.create_table("u", frame(spark).schema)
-        inside.append(frame(spark, *range(10)), "u")
+        inside.create_table("u", df(spark).schema)
+        inside.append(df(spark, *range(10)), "u")
         inside.delete("u", "id < 2")
         inside.update("u", {"id": "id + 100"}, "id < 4")
         tx.table("u").append([{"id": 50, "n": 1, "s": "buffered"}])
-        assert inside.merge(frame(spark, 5, 50, 60), "u", "id") == forklake.RowsMerged(2, 0, 1)
+        assert inside.merge(df(spark, 5, 50, 60), "u", "id") == forklake.RowsMerged(2, 0, 1)
         inside.delete("t", "id < 20 OR id = 100")
         inside.update("t", {"n": "n + 1000"}, "id < 25 OR id = 101")
-        inside.overwrite(frame(spark, 7), "t", "id = 30")
+        inside.overwrite(df(spark, 7), "t", "id = 30")
         assert inside.read("t", "n >= 1000").count() == 6
         assert {row.id for row in inside.read("u").collect()} == {*range(4, 10), 102, 103, 50, 60}
         inside.compact("t")
@@ -161,7 +157,7 @@ def test_several_tables_change_in_one_snapshot(
     assert same_rows(SparkCatalog(spark, catalog), table) == 81
     known |= files_in(tmp_path)
     with pytest.raises(ZeroDivisionError), catalog.transaction() as tx:
-        SparkCatalog(spark, tx).overwrite(frame(spark, *range(30)), "t")
+        SparkCatalog(spark, tx).overwrite(df(spark, *range(30)), "t")
         SparkCatalog(spark, tx).compact("u")
         _ = 1 / 0
     assert files_in(tmp_path) == known
@@ -172,8 +168,8 @@ def test_one_transaction_overwrites_what_it_wrote(spark: SparkSession, catalog: 
     catalog.create_table("t", "id BIGINT, n INTEGER, s VARCHAR")
     with catalog.transaction() as tx:
         inside = SparkCatalog(spark, tx)
-        inside.append(frame(spark, 1, 2, 3), "t")
-        assert inside.overwrite(frame(spark, 4), "t") == 1
+        inside.append(df(spark, 1, 2, 3), "t")
+        assert inside.overwrite(df(spark, 4), "t") == 1
         assert [row.id for row in inside.read("t").collect()] == [4]
     assert catalog.table("t").scan(columns=["id"]).to_pylist() == [{"id": 4}]
 
@@ -283,14 +279,14 @@ def killing(batches):
         os.kill(int(status.split("PPid:")[1].split()[0]), signal.SIGKILL)
 
 
-def through(frame, work, *more):
+def through(DataFrame, work, *more):
     def failing(batches):
         from pyspark import TaskContext
         found = list(work(batches))
         if TaskContext.get().attemptNumber() == 0:
             raise RuntimeError("lost, though it was done")
         yield from found
-    return real(frame, failing, *more)
+    return real(DataFrame, failing, *more)
 
 
 spark = session("local-cluster[2,1,1024]", conf={
@@ -380,7 +376,7 @@ def test_two_merges_of_one_new_key_insert_it_once(
         return commit(self, *arguments, **options)
 
     monkeypatch.setattr(Coordinator, "commit", late)
-    assert on_spark.merge(frame(spark, 777), "t", "id") == forklake.RowsMerged(1, 0, 0)
+    assert on_spark.merge(df(spark, 777), "t", "id") == forklake.RowsMerged(1, 0, 0)
     assert table.scan("id = 777").to_pylist() == [{"id": 777, "n": -1, "s": "new"}]
 
 
@@ -388,7 +384,7 @@ def test_two_merges_of_one_new_key_insert_it_once(
 
 
 def refused(spark: SparkSession) -> Iterator[tuple[type[ForklakeError], str, Callable[[SparkCatalog], Any]]]:
-    rows = frame(spark, 1, 2)
+    rows = df(spark, 1, 2)
     yield TableNotFound, "nope", lambda seen: seen.append(rows, "nope")
     yield TableNotFound, "nope", lambda seen: seen.delete("nope", "id = 1")
     yield InvalidData, "other", lambda seen: seen.overwrite(rows.withColumnRenamed("n", "other"), "t")
@@ -398,7 +394,7 @@ def refused(spark: SparkSession) -> Iterator[tuple[type[ForklakeError], str, Cal
     yield InvalidPredicate, '"n"', lambda seen: seen.update("t", {"n": "nope(1)"})
     yield InvalidPredicate, '"n"', lambda seen: seen.update("t", {"n": "CAST(s AS INTEGER)"}, "id > 50")
     yield InvalidArgument, "names columns", lambda seen: seen.update("t", {})
-    yield InvalidData, "make its keys unique", lambda seen: seen.merge(frame(spark, 1, 2, 1), "t", "id")
+    yield InvalidData, "make its keys unique", lambda seen: seen.merge(df(spark, 1, 2, 1), "t", "id")
     yield ColumnNotFound, '"s"', lambda seen: seen.merge(rows.drop("s"), "t", "s")
     yield InvalidData, "extra", lambda seen: seen.merge(rows.withColumn("extra", F.lit(1)), "t", "id")
     yield InvalidArgument, "when_matched", lambda seen: seen.merge(rows, "t", "id", when_matched="upsert")
@@ -433,7 +429,7 @@ def test_bad_input_is_refused_and_leaves_nothing_behind(
     assert files_in(tmp_path) == files
     assert {info.state for info in catalog.reservations()} <= {"cancelled"}
     with pytest.raises(InvalidArgument, match="past"):
-        SparkCatalog(spark, catalog.at(before)).append(frame(spark, 1), "t")
+        SparkCatalog(spark, catalog.at(before)).append(df(spark, 1), "t")
 
 
 def test_a_worker_that_dies_changes_nothing(

@@ -24,7 +24,7 @@ EXAMPLES = {"sqlite": 4, "duckdb": 1, "postgresql": 2}
 INEXACT = frozenset(
     {"timestamp_ns", "time_ns", "interval", "timetz", "int128", "uint128", "geometry", "json"}
 )
-"""What frames of Spark cannot hold as it is: such rows come by the local engine."""
+"""What Spark DataFrames cannot hold as it is: such rows come by the local engine."""
 LAYOUT = ("compact", "rewrite_deletes", "set_partitioning", "set_sort_order")
 
 
@@ -50,23 +50,23 @@ class SparkRun(Run):
             case "update", assignments, where:
                 return seen.update(name, assignments, None if where is None else where.sql)
             case "append" | "overwrite" | "merge", names, rows, *rest:
-                frame = self._frame(scope, names, rows)
-                if frame is None:
+                df = self._frame(scope, names, rows)
+                if df is None:
                     return super()._on_real(scope, op)
-                return self._with_frame(seen, op[0], frame, name, rest[1:])
+                return self._with_frame(seen, op[0], df, name, rest[1:])
             case _:
                 return super()._on_real(scope, op)
 
     def _with_frame(
-        self, seen: SparkCatalog, verb: str, frame: DataFrame, name: tuple[str, str], rest: list[Any]
+        self, seen: SparkCatalog, verb: str, df: DataFrame, name: tuple[str, str], rest: list[Any]
     ) -> Any:
         match verb, *rest:
             case "append", *_:
-                return seen.append(frame, name)
+                return seen.append(df, name)
             case "overwrite", where:
-                return seen.overwrite(frame, name, None if where is None else where.sql)
+                return seen.overwrite(df, name, None if where is None else where.sql)
             case _, on, matched, unmatched:
-                done = seen.merge(frame, name, [on], when_matched=matched, when_not_matched=unmatched)
+                done = seen.merge(df, name, [on], when_matched=matched, when_not_matched=unmatched)
                 return done.updated, done.deleted, done.inserted
 
     def _frame(

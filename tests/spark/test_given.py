@@ -1,4 +1,4 @@
-"""What people hand over to Spark: expressions, values, frames to be cast, fields of structs, long lists."""
+"""What users give to Spark: expressions, values, DataFrames to be cast, fields of structs, long lists."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def test_values_and_fields_are_given_as_they_are_locally(
 ) -> None:
     assert on_spark.update("t", {"z": None, "s.w": 7, "t": {"z": 1}}, "id = 3") == 1
     assert table.scan("id = 3").to_pylist() == [{"id": 3, "z": None, "s": {"z": 3, "w": 7}, "t": {"z": 1}}]
-    frame = spark.createDataFrame([(4, 40), (600, 60)], "id BIGINT, n INTEGER")
+    df = spark.createDataFrame([(4, 40), (600, 60)], "id BIGINT, n INTEGER")
     merged = on_spark.merge(
-        frame,
+        df,
         "t",
         on="id",
         when_matched={"s.w": "source.n + target.s.z"},
@@ -95,34 +95,34 @@ def test_long_lists_mean_the_same(on_spark: SparkCatalog, table: forklake.Table)
 def test_a_frame_makes_a_table_with_its_rows_in_one_commit(
     spark: SparkSession, catalog: forklake.Catalog, on_spark: SparkCatalog
 ) -> None:
-    frame = spark.range(100).selectExpr("id", "cast(id AS STRING) AS text")
+    df = spark.range(100).selectExpr("id", "cast(id AS STRING) AS text")
     before = catalog.snapshot
-    table = on_spark.create_table("made", frame, append=True, partition_by=["bucket(2, id)"])
+    table = on_spark.create_table("made", df, append=True, partition_by=["bucket(2, id)"])
     assert (table.count(), len(catalog.table("made").history())) == (100, 1)
     assert catalog.snapshot > before
-    on_spark.create_table("made", frame, append=True, if_not_exists=True)
+    on_spark.create_table("made", df, append=True, if_not_exists=True)
     assert table.count() == 100
     with catalog.transaction() as tx:
-        assert SparkCatalog(spark, tx).create_table("inside", frame, append=True).count() == 100
+        assert SparkCatalog(spark, tx).create_table("inside", df, append=True).count() == 100
     with pytest.raises(InvalidArgument, match="only columns"):
-        on_spark.create_table("none", frame.schema, append=True)
+        on_spark.create_table("none", df.schema, append=True)
 
 
 def test_a_frame_is_cast_where_its_values_fit(
     spark: SparkSession, catalog: forklake.Catalog, on_spark: SparkCatalog
 ) -> None:
     table = catalog.create_table("cast", "id BIGINT, day DATE, price DECIMAL(6, 2)")
-    frame = spark.createDataFrame(
+    df = spark.createDataFrame(
         [("1", "2024-01-01", 0.1), ("2", None, 2.5)], "id STRING, day STRING, price DOUBLE"
     )
     bad = spark.createDataFrame([("3", "2024-13-01", 0.1)], "id STRING, day STRING, price DOUBLE")
     with pytest.raises(InvalidData):
-        on_spark.append(frame, "cast")
+        on_spark.append(df, "cast")
     for write in (on_spark.append, on_spark.overwrite):
-        assert write(frame, "cast", cast=True) == 2
+        assert write(df, "cast", cast=True) == 2
         with pytest.raises(InvalidData, match=r"row 0: .*2024-13-01"):
             write(bad, "cast", cast=True)
-    merged = on_spark.merge(frame.selectExpr("id", "'2024-02-02' AS day"), "cast", on="id", cast=True)
+    merged = on_spark.merge(df.selectExpr("id", "'2024-02-02' AS day"), "cast", on="id", cast=True)
     assert merged == RowsMerged(2, 0, 0)
     assert table.scan().to_pylist() == [
         {"id": 1, "day": date(2024, 2, 2), "price": Decimal("0.10")},

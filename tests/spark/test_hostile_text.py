@@ -26,14 +26,14 @@ def literal(value: str) -> str:
 
 
 def test_pieces_of_sql_hold_no_variables(spark: SparkSession) -> None:
-    frame = spark.range(1).selectExpr(
+    df = spark.range(1).selectExpr(
         *(f"{text(value)} AS v{at}" for at, value in enumerate(HOSTILE)),
         f"1 AS {name(APP)}",
         f"named_struct({text(APP)}, 2, 'x', 3) AS {name(HOME)}",
     )
-    frame = frame.selectExpr("*", f"{name(APP)} + 1 AS two", f"{field_of(name(HOME), APP)} AS inside")
-    assert frame.columns[len(HOSTILE) :] == [APP, HOME, "two", "inside"]
-    row = frame.collect()[0]
+    df = df.selectExpr("*", f"{name(APP)} + 1 AS two", f"{field_of(name(HOME), APP)} AS inside")
+    assert df.columns[len(HOSTILE) :] == [APP, HOME, "two", "inside"]
+    row = df.collect()[0]
     assert list(row) == [*HOSTILE, 1, (2, 3), 2, 2]
     for written in (name, lambda one: field_of("s", one)):
         with pytest.raises(InvalidArgument, match="rename it"):
@@ -81,10 +81,10 @@ def test_columns_and_fields_that_are_named_like_variables_are_read_and_written(
     assert on_spark.append(spark.range(3, 5), "t") == 2
     table.add_column([HOME, "u"], "UUID")
     table.add_column("late", "VARCHAR", default=literal(APP))
-    frame = on_spark.read("t", f"{quoted(HOME)}.{quoted(APP)} = 7 OR {quoted(APP)} = {literal(HOME)}")
-    assert frame.columns == ["id", APP, HOME, "late"]
+    df = on_spark.read("t", f"{quoted(HOME)}.{quoted(APP)} = 7 OR {quoted(APP)} = {literal(HOME)}")
+    assert df.columns == ["id", APP, HOME, "late"]
     expected = table.scan().to_arrow().sort_by("id").to_pylist()
-    assert frame.toArrow().sort_by("id").to_pylist() == expected
+    assert df.toArrow().sort_by("id").to_pylist() == expected
     assert [row[APP] for row in expected] == [APP] * 3 + [HOME] * 2
     assert {row["late"] for row in expected} == {APP}
     start = catalog.snapshot

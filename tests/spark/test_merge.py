@@ -1,4 +1,4 @@
-"""Merging frames into tables with Spark: small and large sources, many files, keys of all kinds."""
+"""Upserts of DataFrames into tables with Spark: small and large sources, many files, keys of all kinds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_moments_of_nanoseconds_are_merged_and_told(
     table = catalog.create_table("t", "ts TIMESTAMP_NS, n INTEGER")
     start = catalog.snapshot
     for first in (0, 10):
-        moments = pa.array([first + 1, first + 2, first + 3, (first + 1) * 1000], pa.timestamp("ns"))
-        table.append(pa.table({"ts": moments, "n": pa.array(range(4), pa.int32())}))
+        timestamps = pa.array([first + 1, first + 2, first + 3, (first + 1) * 1000], pa.timestamp("ns"))
+        table.append(pa.table({"ts": timestamps, "n": pa.array(range(4), pa.int32())}))
     table.delete("n = 1")
     newer = spark.sql("SELECT TIMESTAMP_NTZ'1970-01-01 00:00:00.000011' AS ts, 9 AS n")
     assert on_spark.merge(newer, "t", "ts").updated == 1
@@ -70,8 +70,8 @@ def test_a_merge_is_what_it_is_locally(
         {"id": ["k003", "k012", "k012x", None, "z", "z", "k010"], "n": pa.array([1] * 7, pa.int32())}
     )
     expected = here.merge(newer, on="id", when_matched=matched, when_not_matched=not_matched)
-    frame = spark.createDataFrame(newer)
-    found = on_spark.merge(frame, "there", "id", when_matched=matched, when_not_matched=not_matched)
+    df = spark.createDataFrame(newer)
+    found = on_spark.merge(df, "there", "id", when_matched=matched, when_not_matched=not_matched)
     assert found == expected
 
     def rows(table: forklake.Table) -> list[tuple[Any, ...]]:

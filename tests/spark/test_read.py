@@ -22,22 +22,22 @@ from pyspark.sql import DataFrame, SparkSession
 import forklake
 from forklake.errors import ColumnNotFound, FileMissing, InvalidArgument, InvalidPredicate, TableNotFound
 from forklake.spark import SparkCatalog
-from forklake.spark import deleted_rows as holes
+from forklake.spark import deleted_rows as deletions
 from tests.old_files import make_deletes_old
 from tests.spark.compare import same_rows
 
 
-def plan_of(frame: DataFrame) -> str:
-    return frame._jdf.queryExecution().explainString(
-        frame.sparkSession._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
+def plan_of(df: DataFrame) -> str:
+    return df._jdf.queryExecution().explainString(
+        df.sparkSession._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
     )
 
 
-def scanned(frame: DataFrame) -> int:
+def scanned(df: DataFrame) -> int:
     """How many rows the files handed over; those that Parquet passed over are not among them."""
-    frame._jdf.collect()
+    df._jdf.collect()
     rows = 0
-    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    leaves = df._jdf.queryExecution().executedPlan().collectLeaves()
     for at in range(leaves.size()):
         leaf = leaves.apply(at)
         if leaf.nodeName().startswith("Scan parquet"):
@@ -72,18 +72,18 @@ def test_only_the_files_that_may_match_are_opened(
     table = catalog.create_table("t", "id BIGINT, other VARCHAR")
     for at in range(5):
         table.append(numbers(10, at * 10))
-    frame = on_spark.read("t", "id BETWEEN 12 AND 13")
-    assert len(frame.inputFiles()) == 1
-    assert sorted(row.id for row in frame.collect()) == [12, 13]
+    df = on_spark.read("t", "id BETWEEN 12 AND 13")
+    assert len(df.inputFiles()) == 1
+    assert sorted(row.id for row in df.collect()) == [12, 13]
     assert len(on_spark.read("t").inputFiles()) == 5
 
 
 def test_parquet_passes_over_row_groups_and_columns(on_spark: SparkCatalog, numbered: forklake.Table) -> None:
-    frame = on_spark.read("t").where("id < 500").select("other")
-    plan = plan_of(frame)
+    df = on_spark.read("t").where("id < 500").select("other")
+    plan = plan_of(df)
     assert "ReadSchema: struct<id:bigint,other:string>" in plan
     assert "LessThan(id,500)" in plan
-    assert scanned(frame) == 1000
+    assert scanned(df) == 1000
     only = on_spark.read("t", columns=["other"])
     assert "ReadSchema: struct<other:string>" in plan_of(only)
 
@@ -91,18 +91,18 @@ def test_parquet_passes_over_row_groups_and_columns(on_spark: SparkCatalog, numb
 def test_parquet_passes_over_row_groups_for_a_condition_of_ours(
     on_spark: SparkCatalog, numbered: forklake.Table
 ) -> None:
-    frame = on_spark.read("t", "id = 4321 AND other LIKE '%n%'", columns=["other"])
-    assert scanned(frame) == 1000
-    assert frame.count() == 1
+    df = on_spark.read("t", "id = 4321 AND other LIKE '%n%'", columns=["other"])
+    assert scanned(df) == 1000
+    assert df.count() == 1
 
 
 def test_row_groups_are_passed_over_where_rows_are_gone(
     on_spark: SparkCatalog, numbered: forklake.Table, steady_plans: None
 ) -> None:
     numbered.delete("id % 3 = 0")
-    frame = on_spark.read("t").where("id < 500").select("id")
-    assert sorted(row.id for row in frame.collect()) == [at for at in range(500) if at % 3]
-    assert scanned(frame) == 1000
+    df = on_spark.read("t").where("id < 500").select("id")
+    assert sorted(row.id for row in df.collect()) == [at for at in range(500) if at % 3]
+    assert scanned(df) == 1000
 
 
 def test_files_that_are_whole_are_not_joined(on_spark: SparkCatalog, numbered: forklake.Table) -> None:
@@ -266,7 +266,7 @@ def test_positions_are_told_apart_by_their_files(
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=60, unique=True))
 def test_files_are_found_at_one_of_two_places(keys: list[int]) -> None:
     for bits in range(len(keys).bit_length() + 1, 64):
-        found = holes._two_places_each(keys, bits)
+        found = deletions._two_places_each(keys, bits)
         if found is not None:
             break
     assert found is not None and sorted(found.values()) == list(range(len(keys)))
@@ -295,12 +295,12 @@ def test_a_session_that_passes_over_bad_files_loses_no_row_of_ours(
     table.append(numbers(50))
     setting = "spark.sql.files.ignoreCorruptFiles"
     spark.conf.set(setting, "true")
-    frame = on_spark.read("t")
+    df = on_spark.read("t")
     path = next((tmp_path / "files").rglob("*.parquet"))
     path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
     try:
         with pytest.raises((PySparkException, Py4JError), match="FAILED_READ_FILE"):
-            frame.collect()
+            df.collect()
     finally:
         spark.conf.unset(setting)
 
@@ -435,8 +435,8 @@ def test_moments_stay_what_they_are_where_a_session_means_another_type_by_timest
 ) -> None:
     table = catalog.create_table("t", "id BIGINT, at TIMESTAMPTZ, s STRUCT(at TIMESTAMPTZ, n INTEGER)")
     # The same hour of a clock twice, as it is set back.
-    moments = [datetime(2024, 11, 3, hour, 30, tzinfo=UTC) for hour in (4, 5, 6, 7)]
-    table.append([{"id": n, "at": at, "s": {"at": at, "n": n}} for n, at in enumerate(moments)])
+    timestamps = [datetime(2024, 11, 3, hour, 30, tzinfo=UTC) for hour in (4, 5, 6, 7)]
+    table.append([{"id": n, "at": at, "s": {"at": at, "n": n}} for n, at in enumerate(timestamps)])
     table.rename_column(("s", "n"), "m")
     name = "spark.sql.timestampType"
     before = spark.conf.get(name)
@@ -445,7 +445,7 @@ def test_moments_stay_what_they_are_where_a_session_means_another_type_by_timest
         same_rows(on_spark, table)
         given = spark.sql("SELECT 70L AS id, TIMESTAMP_LTZ'2024-11-03 06:30:00+00:00' AS at")
         assert on_spark.merge(given, "t", "at").updated == 1
-        assert table.scan("id = 70").to_arrow()["at"].to_pylist() == [moments[2]]
+        assert table.scan("id = 70").to_arrow()["at"].to_pylist() == [timestamps[2]]
     finally:
         spark.conf.set(name, str(before))
 

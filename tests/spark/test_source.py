@@ -33,9 +33,9 @@ def read(spark: SparkSession, catalog: forklake.Catalog, url: str) -> Read:
     return load
 
 
-def same(frame: DataFrame, scan: forklake.Scan) -> int:
+def same(df: DataFrame, scan: forklake.Scan) -> int:
     expected = scan.to_arrow()
-    found = frame.toArrow()
+    found = df.toArrow()
     assert found.column_names == expected.column_names
     key = [("id", "ascending")]
     # As texts, for NaN is never the same.
@@ -84,11 +84,11 @@ def test_rows_are_those_of_a_scan(read: Read, catalog: forklake.Catalog, url: st
 def test_a_frame_stays_what_it_was_when_it_was_loaded(read: Read, catalog: forklake.Catalog) -> None:
     table = catalog.create_table("t", "id BIGINT, n INTEGER")
     table.append([{"id": at, "n": 1} for at in range(5)])
-    frame = read()
+    df = read()
     table.append([{"id": 9}])
     table.drop_column("n")
-    assert frame.count() == 5
-    assert frame.columns == ["id", "n"]
+    assert df.count() == 5
+    assert df.columns == ["id", "n"]
     assert read().columns == ["id"]
 
 
@@ -99,10 +99,10 @@ def many(catalog: forklake.Catalog) -> forklake.Table:
         "t", "id BIGINT, s STRUCT(x INTEGER), word VARCHAR, day DATE, at TIMESTAMPTZ"
     )
     for at in range(3):
-        moment = datetime(2024, 1, at + 1, 12, tzinfo=UTC)
+        timestamp = datetime(2024, 1, at + 1, 12, tzinfo=UTC)
         table.append(
             [
-                {"id": one, "s": {"x": one}, "word": f"w{one}", "day": moment.date(), "at": moment}
+                {"id": one, "s": {"x": one}, "word": f"w{one}", "day": timestamp.date(), "at": timestamp}
                 for one in range(at * 100, at * 100 + 100)
             ]
         )
@@ -110,7 +110,7 @@ def many(catalog: forklake.Catalog) -> forklake.Table:
 
 
 def test_files_that_cannot_match_are_not_planned(many: forklake.Table, url: str) -> None:
-    """Spark filters the rows of a frame itself; the option `where` is known when files are chosen."""
+    """Spark filters the rows of a DataFrame itself; the option `where` is known when files are chosen."""
 
     def planned(where: str | None) -> int:
         given = {"lake": url, "catalog": "main_catalog", "table": "t"}
@@ -169,9 +169,9 @@ Write = Callable[..., None]
 
 @pytest.fixture
 def write(catalog: forklake.Catalog, url: str) -> Write:
-    def save(frame: DataFrame, mode: str = "append", table: str = "t", **options: Any) -> None:
+    def save(df: DataFrame, mode: str = "append", table: str = "t", **options: Any) -> None:
         given = {"lake": url, "catalog": catalog.name, "table": table, **options}
-        frame.write.format("forklake").options(**given).mode(mode).save()
+        df.write.format("forklake").options(**given).mode(mode).save()
 
     return save
 
@@ -180,10 +180,10 @@ def test_a_frame_becomes_one_snapshot(write: Write, catalog: forklake.Catalog, s
     table = catalog.create_table("t", "id BIGINT NOT NULL, k INTEGER DEFAULT 5, u UUID, at TIMESTAMPTZ")
     table.append([{"id": 1}])
     before = catalog.snapshot
-    frame = spark.range(10, 30, 1, 3).selectExpr(
+    df = spark.range(10, 30, 1, 3).selectExpr(
         "CAST(id AS INT) AS ID", "uuid() AS u", "TIMESTAMP'2024-01-01 00:00:00+00:00' AS at"
     )
-    write(frame)
+    write(df)
     assert len([one for one in catalog.snapshots() if one.id > before]) == 1
     assert sorted(table.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == [1, *range(10, 30)]
     assert table.scan("k = 5 AND at = '2024-01-01 00:00:00+00'").count() == 20
@@ -202,12 +202,12 @@ def test_what_fails_leaves_nothing(
     # The first tasks have written their files when the last one fails.
     with pytest.raises(PySparkException, match="300"):
         write(spark.range(0, 301, 1, 4).where("id < 100 OR id = 300"))
-    for frame, problem in (
+    for df, problem in (
         (spark.range(3).selectExpr("id AS nope"), "nope"),
         (spark.range(3).selectExpr("IF(id = 2, NULL, id) AS id"), "NOT NULL"),
     ):
         with pytest.raises(PySparkException, match=problem):
-            write(frame)
+            write(df)
     with pytest.raises(PySparkException, match="for reading"):
         write(spark.range(3), where="id = 1")
     assert catalog.snapshot == before
@@ -234,6 +234,6 @@ def test_a_task_that_is_done_twice_adds_nothing_twice(catalog: forklake.Catalog,
 
 def test_passwords_do_not_show_in_plans(read: Read, catalog: forklake.Catalog, tmp_path: Path) -> None:
     catalog.create_table("t", "id BIGINT").append([{"id": 1}])
-    frame = read(data_path=tmp_path / "files").where("id = 1")
-    shown = frame._jdf.queryExecution().toString()
+    df = read(data_path=tmp_path / "files").where("id = 1")
+    shown = df._jdf.queryExecution().toString()
     assert "id" in shown and "lake.db" not in shown and str(tmp_path) not in shown

@@ -36,9 +36,9 @@ def stream(spark: SparkSession, catalog: forklake.Catalog, url: str) -> Stream:
 def run(url: str, catalog: forklake.Catalog, tmp_path: Path) -> Callable[..., list[int]]:
     """Take what is there into another table; gives how many rows each batch had."""
 
-    def run(frame: DataFrame, table: str = "sink", checkpoint: str = "checkpoint") -> list[int]:
+    def run(df: DataFrame, table: str = "sink", checkpoint: str = "checkpoint") -> list[int]:
         query = (
-            frame.writeStream.format("forklake")
+            df.writeStream.format("forklake")
             .options(lake=url, catalog=catalog.name, table=table)
             .option("checkpointLocation", str(tmp_path / checkpoint))
             .trigger(availableNow=True)
@@ -134,9 +134,9 @@ def test_a_batch_that_is_tried_again_is_written_once(
         (tmp_path / "copied" / "commits" / name).unlink(missing_ok=True)
     with forklake.connect(f"sqlite:///{tmp_path}/lake.db") as lake:
         fork = lake.fork(catalog.name, "fork")
-        frame = stream()
+        df = stream()
         query = (
-            frame.writeStream.format("forklake")
+            df.writeStream.format("forklake")
             .options(lake=lake.url, catalog="fork", table="sink", checkpointLocation=str(tmp_path / "copied"))
             .trigger(availableNow=True)
             .start()
@@ -154,9 +154,9 @@ def test_frames_of_batches_are_appended_once(
     source.append(rows(0, 10))
     tries: list[int] = []
 
-    def each(frame: DataFrame, batch: int) -> None:
+    def each(df: DataFrame, batch: int) -> None:
         with catalog.transaction(once=f"my stream/{batch}") as tx:
-            SparkCatalog(spark, tx).append(frame, "sink")
+            SparkCatalog(spark, tx).append(df, "sink")
         tries.append(batch)
         if len(tries) == 1:
             raise RuntimeError("after the commit")

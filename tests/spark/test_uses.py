@@ -85,18 +85,18 @@ def pushing(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("pushing")
 def test_no_use_of_a_frame_sees_the_filters_of_another(load: Load) -> None:
-    frame = load()
-    assert (frame.where("id < 10").count(), frame.count()) == (10, ROWS)
-    assert frame.where("id < 10").union(frame).count() == ROWS + 10
-    assert frame.where("id < 10").union(frame.where("id >= 990")).count() == 20
-    few, most = frame.where("id < 10").alias("a"), frame.where("id > 3").alias("b")
+    df = load()
+    assert (df.where("id < 10").count(), df.count()) == (10, ROWS)
+    assert df.where("id < 10").union(df).count() == ROWS + 10
+    assert df.where("id < 10").union(df.where("id >= 990")).count() == 20
+    few, most = df.where("id < 10").alias("a"), df.where("id > 3").alias("b")
     assert few.join(most, F.col("a.id") == F.col("b.id")).count() == 6
-    assert frame.alias("a").join(frame.alias("b"), "id").count() == ROWS
-    assert frame.where("id IN (SELECT 5)").count() == 1
-    assert frame.agg(F.sum("id")).first() == (sum(range(ROWS)),)
-    # What is asked for when the frame is loaded is the same for all of its uses.
+    assert df.alias("a").join(df.alias("b"), "id").count() == ROWS
+    assert df.where("id IN (SELECT 5)").count() == 1
+    assert df.agg(F.sum("id")).first() == (sum(range(ROWS)),)
+    # What is asked for when the DataFrame is loaded is the same for all of its uses.
     some = load("id < 100")
-    assert (some.where("id >= 90").count(), some.count(), frame.count()) == (10, 100, ROWS)
+    assert (some.where("id >= 90").count(), some.count(), df.count()) == (10, 100, ROWS)
 
 
 def test_a_frame_shows_one_snapshot_from_its_first_use_to_its_last(load: Load, shop: Shop) -> None:
@@ -111,9 +111,9 @@ def test_a_frame_shows_one_snapshot_from_its_first_use_to_its_last(load: Load, s
         table.append([{"id": 5001, "m": 1}])
     now = load()
     assert (now.columns, now.count()) == (["id", "m"], ROWS // 2 + 2)
-    for frame in (used, unused):
-        assert (frame.columns, frame.count(), frame.where("id < 500").count()) == (["id", "n"], ROWS, 500)
-        assert frame.where("n IS NOT NULL OR id > 4000").count() == 0
+    for df in (used, unused):
+        assert (df.columns, df.count(), df.where("id < 500").count()) == (["id", "n"], ROWS, 500)
+        assert df.where("n IS NOT NULL OR id > 4000").count() == 0
     assert used.union(now).count() == ROWS + now.count()
     # In one query, both snapshots of one table.
     assert used.alias("then").join(now.alias("now"), "id", "left_anti").count() == ROWS // 2
@@ -124,20 +124,20 @@ def test_a_frame_shows_one_snapshot_from_its_first_use_to_its_last(load: Load, s
 
 @ONCE
 def test_what_is_cached_is_that_frame_and_no_later_one(load: Load, shop: Shop) -> None:
-    frame = load()
-    frame.cache()
+    df = load()
+    df.cache()
     try:
-        assert frame.count() == ROWS
+        assert df.count() == ROWS
         with shop.table() as table:
             table.delete("id < 10")
             table.append([{"id": 5000}])
         later = load()
         assert (later.count(), later.where("id < 20").count()) == (ROWS - 9, 10)
-        assert (frame.count(), frame.where("id < 20").count()) == (ROWS, 20)
-        assert frame.exceptAll(later).count() == 10
+        assert (df.count(), df.where("id < 20").count()) == (ROWS, 20)
+        assert df.exceptAll(later).count() == 10
     finally:
-        frame.unpersist()
-    assert (frame.count(), later.count()) == (ROWS, ROWS - 9)
+        df.unpersist()
+    assert (df.count(), later.count()) == (ROWS, ROWS - 9)
 
 
 def test_a_frame_stays_with_its_catalog_when_another_takes_the_name(load: Load, shop: Shop) -> None:
@@ -154,11 +154,11 @@ def test_a_frame_stays_with_its_catalog_when_another_takes_the_name(load: Load, 
 @ONCE
 def test_a_frame_of_a_catalog_that_is_gone_says_so(spark: SparkSession, shop: Shop) -> None:
     given = {"lake": shop.url, "catalog": "shop", "table": "t"}
-    frame = spark.read.format("forklake").options(**given).load()
+    df = spark.read.format("forklake").options(**given).load()
     with shop.open() as lake:
         lake.drop_catalog("shop")
     with pytest.raises(PySparkException, match="was dropped after this DataFrame was loaded"):
-        frame.count()
+        df.count()
 
 
 @ONCE
@@ -229,9 +229,9 @@ def stream(spark: SparkSession, shop: Shop) -> Callable[..., DataFrame]:
 def run(spark: SparkSession, tmp_path: Path) -> Callable[..., int]:
     """Take what is there; gives how many rows that was."""
 
-    def run(frame: DataFrame, checkpoint: str) -> int:
+    def run(df: DataFrame, checkpoint: str) -> int:
         folder = str(tmp_path / checkpoint / "rows")
-        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / checkpoint))
+        writer = df.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / checkpoint))
         query = writer.trigger(availableNow=True).start(folder)
         assert query.awaitTermination(120)
         return sum(progress["numInputRows"] for progress in query.recentProgress)
@@ -243,20 +243,20 @@ def run(spark: SparkSession, tmp_path: Path) -> Callable[..., int]:
 def test_one_stream_feeds_several_queries(
     spark: SparkSession, shop: Shop, stream: Callable[..., DataFrame], run: Callable[..., int], tmp_path: Path
 ) -> None:
-    frame = stream()
+    df = stream()
 
     def there(checkpoint: str) -> int:
         return spark.read.parquet(str(tmp_path / checkpoint / "rows")).count()
 
-    run(frame.where("id < 10"), "few")
-    run(frame, "all")
+    run(df.where("id < 10"), "few")
+    run(df, "all")
     assert (there("few"), there("all")) == (10, ROWS)
     with shop.table() as table:
         table.append(pa.table({"id": range(-50, 0)}))
-    # Each goes on where its own checkpoint stands, by the frame that it had.
-    assert run(frame, "all") == 50
-    run(frame.where("id < 10"), "few")
-    run(frame.union(frame.where("id < 0")), "both")
+    # Each goes on where its own checkpoint stands, by the DataFrame that it had.
+    assert run(df, "all") == 50
+    run(df.where("id < 10"), "few")
+    run(df.union(df.where("id < 0")), "both")
     assert (there("few"), there("all"), there("both")) == (60, ROWS + 50, ROWS + 100)
 
 
@@ -264,14 +264,14 @@ def test_one_stream_feeds_several_queries(
 def test_a_stream_whose_columns_changed_is_loaded_again(
     shop: Shop, stream: Callable[..., DataFrame], run: Callable[..., int]
 ) -> None:
-    frame = stream()
-    run(frame, "all")
+    df = stream()
+    run(df, "all")
     with shop.table() as table:
         table.alter_type("n", "BIGINT")
         table.append(pa.table({"id": range(-60, -50)}))
-    # The frame has the columns that it was loaded with.
+    # The DataFrame has the columns that it was loaded with.
     with pytest.raises(StreamingQueryException, match="load the stream again"):
-        run(frame, "all")
+        run(df, "all")
     assert run(stream(columns="id"), "all") == 10
 
 
@@ -317,10 +317,10 @@ PLAIN = """
     spark.dataSource.register(ForklakeDataSource)
     named = {{"lake": url, "catalog": "shop", "table": "t"}}
 
-    frame = spark.read.format("forklake").options(**named).load()
-    print(frame.where("id < 10").count(), frame.where("id < 10").union(frame).count())
+    DataFrame = spark.read.format("forklake").options(**named).load()
+    print(DataFrame.where("id < 10").count(), DataFrame.where("id < 10").union(DataFrame).count())
     spark.range(5000, 5010).write.format("forklake").options(**named).mode("append").save()
-    print(frame.count(), spark.read.format("forklake").options(**named).load().count())
+    print(DataFrame.count(), spark.read.format("forklake").options(**named).load().count())
     for _ in range(2):
         stream = spark.readStream.format("forklake").options(**named).load()
         writer = stream.writeStream.format("forklake").options(**{{**named, "table": "copies"}})

@@ -1,4 +1,4 @@
-"""Writing frames of Spark into tables: what arrives, how files look, and what is refused."""
+"""Writing Spark DataFrames into tables: what arrives, how files look, and what is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_rows_arrive_by_sparks_own_writer(
     on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
 ) -> None:
     table = catalog.create_table("t", PLAIN)
-    frame = spark.range(0, 100, 1, 2).selectExpr(
+    df = spark.range(0, 100, 1, 2).selectExpr(
         "CAST(id AS INT) AS ID",
         "IF(id % 10 = 0, double('NaN'), id) AS v",
         "IF(id % 7 = 0, NULL, named_struct('y', 'a', 'x', CAST(id AS INT))) AS s",
@@ -50,7 +50,7 @@ def test_rows_arrive_by_sparks_own_writer(
         "TIME'01:02:03.000004' AS ti",
     )
     before = len(catalog.snapshots())
-    assert on_spark.append(frame, "t") == 100
+    assert on_spark.append(df, "t") == 100
     assert len(catalog.snapshots()) == before + 1
     assert same_rows(on_spark, table) == 100
     assert table.scan("v = 'nan'").count() == 10
@@ -87,14 +87,14 @@ def test_rows_that_spark_cannot_write_go_through_its_workers(
     )
     table.set_partitioning(["p", "bucket(4, n)"])
     table.set_sort_order(["n DESC"])
-    frame = spark.range(50).selectExpr(
+    df = spark.range(50).selectExpr(
         "'00000000-0000-0000-0000-0000000000AA' AS id",
         "array(1, NULL) AS l",
         "map('a', 1) AS m",
         "concat('x', id % 3) AS p",
         "CAST(id AS SMALLINT) AS n",
     )
-    assert on_spark.append(frame, "t") == 50
+    assert on_spark.append(df, "t") == 50
     assert same_rows(on_spark, table) == 50
     assert table.scan("at IS NULL").count() == 0
     assert 0 < len(table.scan("p = 'x1' AND n = 4").plan().files) < len(table.files())
@@ -202,8 +202,8 @@ def test_settings_hold_until_the_last_writer_has_written(
     def write(name: str) -> int:
         assert name == "first" or first_set.wait(240)
         try:
-            frame = spark.range(3).selectExpr("TIMESTAMP'3000-01-01 00:00:00+00:00' AS at")
-            return SparkCatalog(spark, catalog).append(frame, name)
+            df = spark.range(3).selectExpr("TIMESTAMP'3000-01-01 00:00:00+00:00' AS at")
+            return SparkCatalog(spark, catalog).append(df, name)
         finally:
             if name == "first":
                 first_done.set()
@@ -226,9 +226,9 @@ def test_columns_of_any_name_are_written_by_workers(
     on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, odd: str
 ) -> None:
     table = catalog.create_table("t", [("id", "BIGINT"), (odd, "VARCHAR"), ("l", "INTEGER[]")])
-    frame = spark.sql("SELECT 1L, 'x', array(1)").toDF("id", odd, "l")
-    assert on_spark.append(frame, "t") == 1
-    assert on_spark.overwrite(frame, "t", "id = 1") == 1
+    df = spark.sql("SELECT 1L, 'x', array(1)").toDF("id", odd, "l")
+    assert on_spark.append(df, "t") == 1
+    assert on_spark.overwrite(df, "t", "id = 1") == 1
     assert table.scan().to_pylist() == [{"id": 1, odd: "x", "l": [1]}]
 
 
@@ -253,13 +253,13 @@ def test_partitions_and_sort_orders_are_kept_by_sparks_own_writer(
     here = catalog.create_table("here", text, **layout)
     there = on_spark.create_table("there", text, **layout)
     odd = ["eu", "EU", "", None, "ä/ö", "x" * 300, "x" * 299 + "y", "__HIVE_DEFAULT_PARTITION__", "a=b", "."]
-    moment = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
+    timestamp = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
     rows = [
         {
             "n": number,
             "p": odd[number % len(odd)],
             "ts": None if number % 4 == 0 else datetime(1 + number % 3, 1, 1),
-            "tz": None if number % 6 == 0 else moment + timedelta(hours=number % 2),
+            "tz": None if number % 6 == 0 else timestamp + timedelta(hours=number % 2),
             "d": Decimal(number % 2) / 4,
             "b": bytes([number % 2]) * 90,
             "day": date(1999, 1 + number % 2, 1),
@@ -310,14 +310,14 @@ def test_rows_of_a_partition_come_together_whatever_they_were_before(
         """v BIGINT, "odd.`n" BIGINT, at TIMESTAMP, day DATE, d DECIMAL(9, 2), region VARCHAR DEFAULT 'EU'"""
     )
     table = catalog.create_table("t", text, partition_by=layout)
-    frame = spark.range(0, 400, 1, 8).selectExpr(
+    df = spark.range(0, 400, 1, 8).selectExpr(
         "id AS v",
         "CAST(id % 2 AS INT) AS `odd.``n`",
         "TIMESTAMP_NTZ'2024-12-31 23:00:00' + make_dt_interval(0, int(id % 2)) AS at",
         "DATE'2024-01-31' AS day",
         "CAST(id % 2 AS DECIMAL(2, 1)) AS d",
     )
-    assert on_spark.append(frame, "t") == 400
+    assert on_spark.append(df, "t") == 400
     assert {file.partition_values for file in table.files()} == {
         ("0", "2024", "1", "0.00", "EU"),
         ("1", "2025", "1", "1.00", "EU"),

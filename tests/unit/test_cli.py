@@ -301,8 +301,8 @@ def test_compact_says_what_became_of_files(url: str) -> None:
     assert data(*lake, "compact", "worn", "--deletes", "0.6") == []
     (rewritten,) = data(*lake, "compact", "--deletes", "0.5")
     (merged,) = data(*lake, "compact")
-    figures = ("table", "files_in", "files_out", "rows", "rows_dropped")
-    assert [[told[name] for name in figures] for told in (planned, rewritten, merged)] == [
+    statistics = ("table", "files_in", "files_out", "rows", "rows_dropped")
+    assert [[told[name] for name in statistics] for told in (planned, rewritten, merged)] == [
         ["main.worn", 3, 1, 25, 5],
         ["main.worn", 1, 1, 5, 5],
         ["main.worn", 3, 1, 25, 0],

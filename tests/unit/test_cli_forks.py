@@ -82,8 +82,8 @@ def test_a_diff_shows_its_base_and_one_line_for_each_object(url: str) -> None:
         ("table", "main.orders", "changed"),
         ("table", "main.notes", "created"),
     ]
-    figures = ("files_added", "files_retired", "files_with_deletes", "rows_added", "rows_removed")
-    assert [[line[name] for name in figures] for line in shown] == [
+    statistics = ("files_added", "files_retired", "files_with_deletes", "rows_added", "rows_removed")
+    assert [[line[name] for name in statistics] for line in shown] == [
         ["", "", "", "", ""],
         ["0", "0", "1", "1", "10"],
         ["0", "0", "0", "0", "0"],

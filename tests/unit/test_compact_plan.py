@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.compact.compaction import filling, merging
-from forklake.compact.plan import Input, Rewrite, Target, plan_holes, plan_merges
+from forklake.compact.compaction import delete_planner, merge_planner
+from forklake.compact.plan import Input, Rewrite, Target, plan_deletes, plan_merges
 from forklake.errors import InvalidArgument
 from forklake.model.entities import Column, Default, Table
 from forklake.model.ids import (
@@ -120,7 +120,7 @@ def test_small_files_are_merged_once_within_their_partition_up_to_the_target(
 def test_exactly_the_files_with_many_deletes_are_rewritten(
     found: list[Input], target: Target, threshold: float
 ) -> None:
-    rewrites = plan_holes(target, found, threshold)
+    rewrites = plan_deletes(target, found, threshold)
     taken = {one.file.id for rewrite in rewrites for one in rewrite.inputs}
     assert taken == {
         one.file.id
@@ -175,10 +175,10 @@ def test_values_of_another_type_are_refused() -> None:
 @pytest.mark.parametrize("bad", [-0.1, 1.1, "much", True, None, float("nan")])
 def test_a_threshold_is_a_share(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="from 0 to 1"):
-        filling(bad)
+        delete_planner(bad)
 
 
 @pytest.mark.parametrize("bad", [1, 0, 2.5, True, "3"])
 def test_the_least_number_of_files_is_at_least_two(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="at least 2"):
-        merging(bad)
+        merge_planner(bad)

@@ -467,14 +467,14 @@ def test_a_double_reads_back_as_the_same_bits(value: float, duck: duckdb.DuckDBP
 
 @settings(deadline=None)
 @given(
-    moment=st.datetimes(dt.datetime(1, 1, 2)),
+    timestamp=st.datetimes(dt.datetime(1, 1, 2)),
     name=st.sampled_from(["timestamp", "timestamp_ms", "timestamp_s", "timestamptz", "date", "time"]),
 )
 def test_a_moment_reads_as_duckdb_shows_it(
-    moment: dt.datetime, name: str, duck: duckdb.DuckDBPyConnection
+    timestamp: dt.datetime, name: str, duck: duckdb.DuckDBPyConnection
 ) -> None:
-    keep = {"timestamp_ms": moment.microsecond // 1000 * 1000, "timestamp_s": 0}
-    moment = moment.replace(microsecond=keep.get(name, moment.microsecond))
-    text = {"date": moment.date(), "time": moment.time()}.get(name, moment).isoformat()
+    keep = {"timestamp_ms": timestamp.microsecond // 1000 * 1000, "timestamp_s": 0}
+    timestamp = timestamp.replace(microsecond=keep.get(name, timestamp.microsecond))
+    text = {"date": timestamp.date(), "time": timestamp.time()}.get(name, timestamp).isoformat()
     text = f"'{text}+00'" if name == "timestamptz" else f"'{text}'"
     assert literal(text, Scalar(name)) == as_duckdb_shows(duck, text, to_sql(Scalar(name)))

@@ -30,7 +30,7 @@ from forklake.store.built_statements import (
     update_text,
 )
 from forklake.store.duckdb import filled
-from forklake.store.libpq import Query
+from forklake.store.libpq import PreparedQuery
 from forklake.store.row_sets import ENDED, INSERTED, UPDATED, RowSet
 from forklake.store.statements import schema_script, statements
 from forklake.store.tables import TABLES
@@ -208,7 +208,7 @@ def test_values_of_what_is_built_are_bound(dialect: Dialect) -> None:
             ends = rows in ENDED and "end_snapshot" in text
             assert text.count("?") == len(rows.columns) + (2 if ends else 0)
         elif dialect == "postgresql":
-            given = set(Query(text, "lake").names)
+            given = set(PreparedQuery(text, "lake").names)
             assert given - {"catalog", "end"} == set(rows.columns)
 
 
@@ -295,5 +295,5 @@ def test_what_is_built_is_valid_on_duckdb() -> None:
 def test_what_is_built_is_valid_on_postgresql(postgres_connection: psycopg.Connection) -> None:
     schema = postgres_connection.execute("SELECT current_schema()").fetchall()[0][0]
     for place, (_, text) in enumerate(built("postgresql")):
-        result = postgres_connection.pgconn.prepare(b"built_%d" % place, Query(text, schema).text)
+        result = postgres_connection.pgconn.prepare(b"built_%d" % place, PreparedQuery(text, schema).text)
         assert result.status == pq.ExecStatus.COMMAND_OK, f"{text}: {result.error_message.decode()}"

@@ -20,7 +20,7 @@ from sqlglot import exp
 import forklake
 from forklake.store.built_statements import ADOPTED, COPIED, RETURNED, not_masked
 from forklake.store.duckdb import filled
-from forklake.store.libpq import Query
+from forklake.store.libpq import PreparedQuery
 from forklake.store.statements import Dialect, parse, schema_script, statements
 from forklake.store.tables import TABLES
 from tests.unit.conftest import empty_lake
@@ -97,7 +97,7 @@ PARTS = {
     "ducklake_sort_expression",
 }
 # What a catalog has counted itself; nobody inherits that.
-OWN_READS = {"figures": {"ducklake_table_stats", "ducklake_table_column_stats"}}
+OWN_READS = {"table_statistics": {"ducklake_table_stats", "ducklake_table_column_stats"}}
 # Where and when something was first done, whoever has it from there: it tells nothing of what it holds.
 ORIGINS = {"origins_of_files": {"ducklake_data_file"}, "some_files": {"ducklake_data_file"}}
 # Rows of entities that end without being named one by one.
@@ -301,7 +301,7 @@ def test_every_statement_finds_its_tables_whatever_the_search_path_is(
         empty_lake(connection, schema)
         connection.execute("RESET search_path")
         for name, text in statements("postgresql").items():
-            query = Query(text, schema)
+            query = PreparedQuery(text, schema)
             result = connection.pgconn.prepare(name.encode(), query.text)
             assert result.status == pq.ExecStatus.COMMAND_OK, f"{name}: {result.error_message.decode()}"
             assert set(query.names) == parameters(text)
@@ -401,7 +401,7 @@ def test_reads_of_entities_go_through_the_views(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_figures_are_read_of_the_catalog_alone(dialect: Dialect) -> None:
+def test_statistics_are_read_of_the_catalog_alone(dialect: Dialect) -> None:
     for name, tables in OWN_READS.items():
         tree = sqlglot.parse_one(statements(dialect)[name], read="duckdb")
         assert {table.name for table in _tables(tree)} == tables == relations(statements(dialect)[name])

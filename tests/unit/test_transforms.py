@@ -116,11 +116,11 @@ def test_many_integers_are_hashed_as_their_eight_bytes_are(number: int) -> None:
     st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1)),
     st.sampled_from(["year", "month", "day", "hour"]),
 )
-def test_calendar_parts_are_the_same_in_every_unit(moment: datetime, part: str) -> None:
-    expected = str(getattr(moment, part))
+def test_calendar_parts_are_the_same_in_every_unit(timestamp: datetime, part: str) -> None:
+    expected = str(getattr(timestamp, part))
     for name in ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"):
-        assert value_of(field(part), moment, Scalar(name)) == expected
-    assert value_of(field(part), moment.replace(tzinfo=UTC), Scalar("timestamptz")) == expected
+        assert value_of(field(part), timestamp, Scalar(name)) == expected
+    assert value_of(field(part), timestamp.replace(tzinfo=UTC), Scalar("timestamptz")) == expected
 
 
 def test_null_stays_null() -> None:

@@ -282,7 +282,7 @@ def describe(lake: forklake.Lake) -> dict[str, Any]:
 def describe_catalog(lake: forklake.Lake, name: str) -> dict[str, Any]:
     """One catalog, with all of its past."""
     catalog = lake.catalog(name)
-    moments = [snapshot.id for snapshot in catalog.snapshots() if snapshot.id <= catalog.snapshot]
+    timestamps = [snapshot.id for snapshot in catalog.snapshots() if snapshot.id <= catalog.snapshot]
     return {
         "snapshot": catalog.snapshot,
         "views": [[view.schema, view.name, view.sql] for view in catalog.views()],
@@ -293,8 +293,8 @@ def describe_catalog(lake: forklake.Lake, name: str) -> dict[str, Any]:
         },
         "partitioning": list(catalog.table("orders").partitioning),
         "snapshots": [[s.id, s.author, s.message, s.extra] for s in catalog.snapshots()],
-        "rows": {str(at): rows_at(catalog, at) for at in moments},
-        "changes": changes_of(catalog, moments[0]),
+        "rows": {str(at): rows_at(catalog, at) for at in timestamps},
+        "changes": changes_of(catalog, timestamps[0]),
     }
 
 

@@ -23,7 +23,7 @@ def as_json(value: object) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def moments(expected: dict[str, Any], begun: int) -> Iterator[tuple[int, str, list[Any]]]:
+def timestamps(expected: dict[str, Any], begun: int) -> Iterator[tuple[int, str, list[Any]]]:
     """When a table had other rows than before, and which; of what a catalog inherited, some."""
     before: dict[str, list[Any]] = {}
     for number, (at, tables) in enumerate(expected["rows"].items()):
@@ -43,7 +43,7 @@ def test_every_row_of_every_catalog_is_the_same_at_every_snapshot(
     for name, expected in catalogs.items():
         catalog = lake.catalog(name)
         assert catalog.snapshot == expected["snapshot"]
-        for at, table, rows in moments(expected, begun[name]):
+        for at, table, rows in timestamps(expected, begun[name]):
             assert rows_of(catalog.at(at).table(table)) == rows, f"{name}.{table} at {at}"
             read += len(rows)
         assert rows_at(catalog, catalog.snapshot) == expected["rows"][str(catalog.snapshot)]

@@ -27,7 +27,7 @@ from forklake.fork.copy import materialize
 from forklake.fork.create import Mode
 from forklake.fork.definition_changes import net_changes, own_events
 from forklake.fork.diff import Sides
-from forklake.fork.merge import MergeOptions, MergeResult, Merging
+from forklake.fork.merge import MergeOptions, Merger, MergeResult
 from forklake.fork.replay import ReplayResult
 from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
@@ -35,7 +35,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, Head, Snapshot
-from forklake.model.time_travel import Moment
+from forklake.model.time_travel import AsOf
 from forklake.store.backend import Database
 from forklake.store.catalogs import catalog_named, dropped, latest_name
 from forklake.store.lineages import fork_point, parent_of
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class ForkKeywords(CommitInfo, total=False):
     """The options of `Lake.fork`."""
 
-    at: Moment | None
+    at: AsOf | None
     data_path: str | Path | None
     mode: Mode
     if_not_exists: bool
@@ -95,9 +95,9 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """The id of the catalog's current snapshot."""
         return self._scope.head().snapshot_id
 
-    def at(self, moment: Moment) -> Catalog:
+    def at(self, as_of: AsOf) -> Catalog:
         """The same catalog at a snapshot or timestamp, read-only."""
-        return Catalog(self._scope.at(moment), self._lake)
+        return Catalog(self._scope.at(as_of), self._lake)
 
     @property
     def parent(self) -> Catalog | None:
@@ -113,8 +113,8 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     def fork(self, name: str, **options: Unpack[ForkKeywords]) -> Catalog:
         """Fork this catalog, at its current snapshot or the one that this handle reads; see `Lake.fork`."""
-        if self._scope.moment is not None:
-            options.setdefault("at", self._scope.moment)
+        if self._scope.as_of is not None:
+            options.setdefault("at", self._scope.as_of)
         present = Catalog(self._scope.present(), self._lake)
         return self._lake.fork(present, name, **{**self._scope.info, **options})
 
@@ -136,8 +136,8 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             raise InvalidArgument(
                 f'"{self.name}" was not forked from another catalog: say what to replay it onto'
             )
-        said = self._scope.info | info
-        return self._lake.replay(self, target, dry_run=dry_run, progress=progress, **said)
+        given = self._scope.info | info
+        return self._lake.replay(self, target, dry_run=dry_run, progress=progress, **given)
 
     def snapshots(self) -> list[Snapshot]:
         """List the catalog's snapshots, inherited ones included, oldest first."""
@@ -164,8 +164,8 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         _, _, theirs = catalog_named(self._database, name)
         if theirs.catalog_id == self.id:
             raise InvalidArgument(f'"{name}" cannot be compared with itself')
-        merging = Merging(self._context)
-        found = merging.compare(self.name, head, name, theirs, MergeOptions())
+        merger = Merger(self._context)
+        found = merger.compare(self.name, head, name, theirs, MergeOptions())
         parted = Side.at(self._database, head, found.relation.since)
         sides = Sides(found.ours, found.theirs, parted)
         return catalog_diff(self._context, self.name, sides, found.net, found.rows)
@@ -222,23 +222,23 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
     # Listings and look-ups take `at`, for those who want to see the past without a second handle.
 
-    def schemas(self, *, at: Moment | None = None) -> list[Schema]:
+    def schemas(self, *, at: AsOf | None = None) -> list[Schema]:
         """List the schemas."""
         return super().schemas() if at is None else self.at(at).schemas()
 
-    def tables(self, *, schema: str | None = None, at: Moment | None = None) -> list[TableInfo]:
+    def tables(self, *, schema: str | None = None, at: AsOf | None = None) -> list[TableInfo]:
         """List the tables, or those of one schema."""
         return super().tables(schema=schema) if at is None else self.at(at).tables(schema=schema)
 
-    def table(self, name: Name, *, at: Moment | None = None) -> Table:
+    def table(self, name: Name, *, at: AsOf | None = None) -> Table:
         """Open a table, as it is now or at a snapshot or timestamp."""
         return super().table(name) if at is None else self.at(at).table(name)
 
-    def views(self, *, at: Moment | None = None) -> list[ViewInfo]:
+    def views(self, *, at: AsOf | None = None) -> list[ViewInfo]:
         """List the views."""
         return super().views() if at is None else self.at(at).views()
 
-    def macros(self, *, at: Moment | None = None) -> list[MacroInfo]:
+    def macros(self, *, at: AsOf | None = None) -> list[MacroInfo]:
         """List the macros with their overloads."""
         return super().macros() if at is None else self.at(at).macros()
 
@@ -252,9 +252,9 @@ def name_of(context: LakeContext, catalog: object) -> str:
         raise InvalidArgument(
             f'"{catalog.name}" is a catalog of a lake that was opened otherwise: pass its name'
         )
-    if scope.moment is not None:
+    if scope.as_of is not None:
         raise InvalidArgument(
-            f'"{catalog.name}" is shown as it was at {scope.moment}: pass it as it is now, or its name'
+            f'"{catalog.name}" is shown as it was at {scope.as_of}: pass it as it is now, or its name'
         )
     # It may have been renamed since the handle was made.
     name, ended = latest_name(context.database, catalog.id)

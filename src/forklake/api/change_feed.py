@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from forklake.api.result_formats import Forms
+from forklake.api.result_formats import ResultFormats
 from forklake.context.lake_context import LakeContext
 from forklake.display import html_record, html_title
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ChangeFeed(Forms):
+class ChangeFeed(ResultFormats):
     """The change feed: inserts, deletes, and pre- and post-images of updates between two snapshots."""
 
     _source: Source

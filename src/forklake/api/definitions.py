@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, Unpack
 
+from forklake.api.arrived_rows import FirstRows
 from forklake.api.macros import MacroVerbs, check_listed
-from forklake.api.rows import FirstRows
 from forklake.api.scoped import Name
 from forklake.api.table import Table
 from forklake.commit.draft import Draft, Tagged
@@ -138,11 +138,11 @@ class DefinitionVerbs(MacroVerbs):
                 first.stage(draft, table)
             return table.id
 
-        told = self._scope.with_commit_info(**info)
+        scope = self._scope.with_commit_info(**info)
         if first is None:
-            created, ids = told.apply(change)
+            created, ids = scope.apply(change)
         else:
-            created, ids = told.apply(change, written=first.written, present=not first.lasts)
+            created, ids = scope.apply(change, written=first.written, present=not first.lasts)
         return Table(self._scope, TableId(ids(created)))
 
     def drop_table(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:

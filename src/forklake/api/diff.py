@@ -11,7 +11,7 @@ from forklake.api.handle import Handle
 from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
 from forklake.display import Shown
-from forklake.fork.definition_changes import Net
+from forklake.fork.definition_changes import DefinitionChanges
 from forklake.fork.diff import (
     ObjectDiff,
     Sides,
@@ -88,7 +88,7 @@ class CatalogDiff(Shown):
 
 
 def catalog_diff(
-    context: LakeContext, name: str, sides: Sides, net: Net, rows: Sequence[RowChanges]
+    context: LakeContext, name: str, sides: Sides, net: DefinitionChanges, rows: Sequence[RowChanges]
 ) -> CatalogDiff:
     """What was done in one of the sides that are compared."""
     at = sides.ours.head.snapshot_id

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from forklake.api.result_formats import Forms
+from forklake.api.result_formats import ResultFormats
 from forklake.engine.errors import about_files
 from forklake.engine.local import Engine
 from forklake.engine.sql_text import text
@@ -28,7 +28,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FileRows(Forms):
+class FileRows(ResultFormats):
     """Rows of files, streamed in batches each time they are used."""
 
     _engine: Engine

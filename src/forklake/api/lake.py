@@ -9,18 +9,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 from uuid import uuid4
 
 from forklake.api.handle import Handle
-from forklake.api.moving import check_moved, guarded, move
-from forklake.data.storage.storage import Storage, open_storage, split_data_path
+from forklake.data.storage.storage import Storage
 from forklake.display import Listing
 from forklake.errors import (
     ForklakeError,
     InvalidArgument,
-    InvalidUrl,
-    MetadataExists,
     NamingError,
 )
 from forklake.fork.paths import own_data_path
@@ -32,19 +29,11 @@ from forklake.model.names import check_name
 from forklake.model.options import Options
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
-from forklake.model.time_travel import Moment
-from forklake.store.address import parse_url
+from forklake.model.time_travel import AsOf
 from forklake.store.backend import Database
 from forklake.store.catalog_writes import set_expiry
 from forklake.store.catalogs import catalog_exists, catalog_named, catalog_named_at, catalogs
 from forklake.store.fork_tree import MOST_FORKS, fork_tree
-from forklake.store.open import (
-    check_version,
-    create_lake,
-    data_path_of,
-    is_finished,
-    open_database,
-)
 from forklake.store.snapshots import latest_snapshot, snapshots
 
 if TYPE_CHECKING:
@@ -57,7 +46,6 @@ if TYPE_CHECKING:
     from forklake.commit.reservation_cleanup import Swept
     from forklake.context import catalog_scope, lake_context
     from forklake.context.lake_context import LakeContext
-    from forklake.engine import remote_files
     from forklake.fork import create as forks
     from forklake.fork import merge as merges
     from forklake.fork import replay as replays
@@ -65,8 +53,6 @@ if TYPE_CHECKING:
     from forklake.fork.merge import MergeResult
     from forklake.fork.replay import ReplayResult
     from forklake.fork.row_changes import Prefer
-    from forklake.store.upgrades import upgrade as upgrades
-    from forklake.store.upgrades.upgrade import UpgradeResult
 else:
     # To open a lake and list its catalogs takes none of these.
     handles = LazyModule("forklake.api.catalog")
@@ -78,11 +64,9 @@ else:
     restore = LazyModule("forklake.commit.restore")
     catalog_scope = LazyModule("forklake.context.catalog_scope")
     lake_context = LazyModule("forklake.context.lake_context")
-    remote_files = LazyModule("forklake.engine.remote_files")
     forks = LazyModule("forklake.fork.create")
     merges = LazyModule("forklake.fork.merge")
     replays = LazyModule("forklake.fork.replay")
-    upgrades = LazyModule("forklake.store.upgrades.upgrade")
 
 _REPLAY = timedelta(hours=1)
 """After that, the fork that a replay needed may be dropped, if the process that made it is gone."""
@@ -145,8 +129,8 @@ class Lake(Handle):
         **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Create an empty catalog with a schema `main`."""
-        said = author_of(**info)
-        commits.create_catalog(self._database, name, if_not_exists=if_not_exists, author=said)
+        author = author_of(**info)
+        commits.create_catalog(self._database, name, if_not_exists=if_not_exists, author=author)
         return self.catalog(name)
 
     def fork(
@@ -154,7 +138,7 @@ class Lake(Handle):
         parent: str | Catalog,
         name: str,
         *,
-        at: Moment | None = None,
+        at: AsOf | None = None,
         data_path: str | Path | None = None,
         mode: Mode = "reference",
         if_not_exists: bool = False,
@@ -180,7 +164,7 @@ class Lake(Handle):
         parent: str | Catalog,
         names: Iterable[str],
         *,
-        at: Moment | None = None,
+        at: AsOf | None = None,
         mode: Mode = "reference",
         if_not_exists: bool = False,
         ttl: timedelta | None = None,
@@ -227,10 +211,10 @@ class Lake(Handle):
         only; the others can be merged later. `dry_run` writes nothing and returns the conflicts.
         """
         chosen = None if tables is None else tuple(_listed(tables, "tables"))
-        said = author_of(**info)
+        author = author_of(**info)
         taken, target = self._name(source), self._name(into)
-        merging = merges.Merging(self._context)
-        return merging.merge(taken, target, said, merges.MergeOptions(prefer, chosen, dry_run, progress))
+        merger = merges.Merger(self._context)
+        return merger.merge(taken, target, author, merges.MergeOptions(prefer, chosen, dry_run, progress))
 
     def replay(
         self,
@@ -249,10 +233,10 @@ class Lake(Handle):
         `dry_run` writes nothing.
         """
         name, target = self._name(fork), self._name(onto)
-        merging = merges.Merging(self._context)
-        hands = _Hands(self, self.catalog(name).with_commit_info(**info))
-        said = author_of(**info)
-        return replays.Replay(merging, hands).run(name, target, said, dry_run=dry_run, progress=progress)
+        merger = merges.Merger(self._context)
+        actions = _ReplayActions(self, self.catalog(name).with_commit_info(**info))
+        author = author_of(**info)
+        return replays.Replay(merger, actions).run(name, target, author, dry_run=dry_run, progress=progress)
 
     def set_ttl(self, name: str | Catalog, ttl: timedelta | None) -> None:
         """Set the time to live of a catalog, counted from now, or remove it with None.
@@ -284,7 +268,7 @@ class Lake(Handle):
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name), self)
 
-    def catalog(self, name: str, *, at: Moment | None = None) -> Catalog:
+    def catalog(self, name: str, *, at: AsOf | None = None) -> Catalog:
         """Open a catalog, or with `at` the catalog that had this name at a snapshot or timestamp, read-only.
 
         If no catalog had the name then, it is the catalog that has it now, if it inherited that snapshot.
@@ -304,7 +288,7 @@ class Lake(Handle):
         """
         return file_rows.read_files(self._context.engine, path, format, options)
 
-    def catalogs(self, *, at: Moment | None = None) -> list[CatalogInfo]:
+    def catalogs(self, *, at: AsOf | None = None) -> list[CatalogInfo]:
         """List the catalogs by name, as they are now or were at a snapshot or timestamp."""
         return Listing(catalogs(self._database, at))
 
@@ -332,8 +316,8 @@ class Lake(Handle):
         **info: Unpack[CommitInfo],
     ) -> Catalog:
         """Give a catalog another name."""
-        said = author_of(**info)
-        commits.rename_catalog(self._database, self._name(name), new_name, author=said)
+        author = author_of(**info)
+        commits.rename_catalog(self._database, self._name(name), new_name, author=author)
         return self.catalog(new_name)
 
     def drop_catalog(
@@ -342,8 +326,8 @@ class Lake(Handle):
         **info: Unpack[CommitInfo],
     ) -> None:
         """Drop a catalog. Past snapshots still show it, and no other catalog loses anything."""
-        said = author_of(**info)
-        commits.drop_catalog(self._database, self._name(name), author=said)
+        author = author_of(**info)
+        commits.drop_catalog(self._database, self._name(name), author=author)
 
     def undrop_catalog(
         self,
@@ -372,11 +356,11 @@ class Lake(Handle):
         **info: Unpack[CommitInfo],
     ) -> None:
         """Drop several catalogs in one commit; none of them if one does not exist."""
-        said = author_of(**info)
+        author = author_of(**info)
         wanted = [self._name(name) for name in _listed(names, "catalogs")]
         if len(set(wanted)) < len(wanted):
             raise InvalidArgument("a catalog can be dropped once: one is listed twice")
-        commits.drop_catalogs(self._database, wanted, author=said, progress=progress)
+        commits.drop_catalogs(self._database, wanted, author=author, progress=progress)
 
     def snapshots(self, catalog: str | Catalog | None = None) -> list[Snapshot]:
         """List the snapshots of the lake, or of one catalog with those that it inherited, oldest first."""
@@ -411,21 +395,21 @@ class Lake(Handle):
 
 
 @dataclass(frozen=True, slots=True)
-class _Hands:
+class _ReplayActions:
     """What a replay does to the fork, and beside it."""
 
     lake: Lake
     fork: Catalog
 
-    def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
+    def restore_objects(self, objects: Iterable[int], since: SnapshotId) -> None:
         scope = scoped.scope_of(self.fork)
         scope.apply(lambda draft: restore.restore_objects(draft, scope.at(since).read(), objects))
 
-    def go_back(self, snapshot: SnapshotId) -> None:
+    def restore(self, snapshot: SnapshotId) -> None:
         self.fork.restore(snapshot)
 
     @contextmanager
-    def beside(self, onto: str) -> Generator[str]:
+    def temporary_fork(self, onto: str) -> Generator[str]:
         made = self.lake.fork(onto, f"{onto[:200]} replay {uuid4().hex}", ttl=_REPLAY)
         try:
             yield made.name
@@ -440,94 +424,3 @@ def _listed(names: object, of: str) -> list[Any]:
             f"the names of {of} are given as a list, not as {type(names).__name__} {names!r}"
         )
     return list[Any](names)
-
-
-def connect(
-    url: str,
-    *,
-    data_path: str | Path | None = None,
-    create: bool = False,
-    moved: bool | Literal["force"] = False,
-    upgrade: bool = False,
-) -> Lake:
-    """Open a lake by the URL of its metadata database.
-
-    `sqlite:///lake.db`, `sqlite:////absolute/lake.db`, `duckdb:///lake.duckdb`, `postgresql://user@host:5432/db`;
-    the last two take `?metadata_schema=name`, so that several lakes share a database. `create=True` creates
-    the lake if it does not exist. `data_path`, the folder or `s3://bucket/prefix` of the data files, is
-    stored then and may be omitted afterwards.
-
-    `moved=True` says once that the lake was moved: that this is the only copy of its metadata, and that its
-    files are in `data_path` now, if that is given. Some of them are looked for, unless it is `"force"`.
-
-    `upgrade=True` brings a lake that an earlier version made to the present version of the metadata first, as
-    `forklake.upgrade` does; one that has it already is left alone.
-    """
-    check_moved(moved)
-    return _open(url, data_path, create=create, moved=moved, upgrade=upgrade)
-
-
-def upgrade(url: str, *, dry_run: bool = False) -> UpgradeResult:
-    """Bring the metadata of a lake that an earlier version made to the present version, all or nothing.
-
-    No file is touched, and no row changes. Programs that have the lake open are to be ended before, and a
-    backup of the metadata is to be taken: there is no way back. `dry_run` changes nothing and gives the
-    statements: they are run, and taken back.
-    """
-    database = open_database(parse_url(url), create=False)
-    try:
-        return upgrades.upgrade_lake(database, dry_run=dry_run)
-    finally:
-        database.close()
-
-
-def init(url: str, *, data_path: str | Path | None = None) -> Lake:
-    """Create a lake, also in a database with a schema created by `psql -f`; refuse one that exists."""
-    return _open(url, data_path, create=True, refuse_existing=True)
-
-
-def _open(
-    url: str,
-    data_path: str | Path | None,
-    *,
-    create: bool,
-    refuse_existing: bool = False,
-    moved: bool | Literal["force"] = False,
-    upgrade: bool = False,
-) -> Lake:
-    address = parse_url(url)
-    # Credentials are for this process: what is stored is only where the files are.
-    text, options = split_data_path(str(data_path)) if data_path is not None else ("", {})
-    given = None if data_path is None else text
-    if given is not None:
-        _check_readable(open_storage(given, options))
-    default = f"{address.path}.files/" if given is None and address.path is not None else given
-    database = open_database(address, create=create)
-    try:
-        if create:
-            if default is None and not database.exists():
-                raise InvalidUrl(
-                    "a new lake on PostgreSQL needs a data path: a folder or bucket for its files"
-                )
-            created = create_lake(database, default or "")
-            # A lake that was created by hand is finished by saying where its files are.
-            if refuse_existing and not created and (given is None or is_finished(database)):
-                raise MetadataExists(f"there is a lake at {database.url} already")
-        if upgrade:
-            upgrades.upgrade_lake(database)
-        check_version(database)
-        if moved:
-            found = given if given is not None else data_path_of(database, None)
-            move(database, open_storage(found, options), force=moved == "force")
-        storage = open_storage(data_path_of(database, given), options)
-        _check_readable(storage)
-        return Lake(guarded(database, storage.data_path), storage)
-    except BaseException:
-        database.close()
-        raise
-
-
-def _check_readable(storage: Storage) -> None:
-    """Refuse a bucket that the engine could not read; it can read folders in any case."""
-    if not storage.is_local:
-        remote_files.check_extensions(storage)

@@ -15,8 +15,8 @@ from forklake.compact.compaction import (
     commit_rewrites,
     compact_all,
     compact_one,
-    filling,
-    merging,
+    delete_planner,
+    merge_planner,
     planned,
 )
 from forklake.compact.plan import Rewrite
@@ -65,7 +65,7 @@ class MaintenanceVerbs(ScopedHandle):
         row changes: row ids, the change feed and past snapshots stay the same. Each table is a commit of its
         own. Files that other commits change meanwhile are planned again.
         """
-        planner = merging(min_files)
+        planner = merge_planner(min_files)
         return self._compact(table, planner, info, dry_run=dry_run, progress=progress)
 
     def rewrite_deletes(
@@ -79,20 +79,20 @@ class MaintenanceVerbs(ScopedHandle):
     ) -> CompactResult:
         """Rewrite files of which at least this share of rows is deleted, of one table or of all."""
         table, threshold = table_first(table, threshold)
-        planner = filling(threshold)
+        planner = delete_planner(threshold)
         return self._compact(table, planner, info, dry_run=dry_run, progress=progress)
 
     def plan_compaction(self, table: Name, *, min_files: int = 2) -> tuple[Rewrite, ...]:
         """Plan `compact` of a table: values that any process can run."""
         draft = self._scope.read()
         found = draft.table_named(QualifiedName.parse(table))
-        return planned(draft, found.id, self._scope.context, merging(min_files))
+        return planned(draft, found.id, self._scope.context, merge_planner(min_files))
 
     def plan_rewrite_deletes(self, table: Name, threshold: float = 0.95) -> tuple[Rewrite, ...]:
         """Plan `rewrite_deletes` of a table: values that any process can run."""
         draft = self._scope.read()
         found = draft.table_named(QualifiedName.parse(table))
-        return planned(draft, found.id, self._scope.context, filling(threshold))
+        return planned(draft, found.id, self._scope.context, delete_planner(threshold))
 
     def commit_rewrites(self, done: Sequence[Rewritten], **info: Unpack[CommitInfo]) -> CompactResult:
         """Commit rewrites that were run elsewhere: new files replace the old ones.

@@ -14,25 +14,25 @@ from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
-from forklake.model.time_travel import Moment, moment_of
+from forklake.model.time_travel import AsOf, parse_as_of
 
 
 class RestoreVerbs(ScopedHandle):
     """Verbs that make something what it was, as one more commit."""
 
-    def restore(self, at: Moment, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
+    def restore(self, at: AsOf, *, progress: OnProgress | None = None, **info: Unpack[CommitInfo]) -> None:
         """Restore the whole catalog to a snapshot or timestamp, as a new commit; history stays.
 
         Brings back what was dropped since, and drops what was created since. No file is written; rows keep
         the ids that they had.
         """
-        moment_of(at)
+        parse_as_of(at)
         self._scope.with_commit_info(**info).apply(
             lambda draft: restore_all(draft, self._scope.at(at).read(), progress)
         )
 
     def restore_table(
-        self, name: Name, at: Moment, *, as_name: Name | None = None, **info: Unpack[CommitInfo]
+        self, name: Name, at: AsOf, *, as_name: Name | None = None, **info: Unpack[CommitInfo]
     ) -> Table:
         """Restore the table that had this name at a snapshot or timestamp, even if it was dropped since.
 
@@ -40,7 +40,7 @@ class RestoreVerbs(ScopedHandle):
         """
         target = QualifiedName.parse(name)
         other = None if as_name is None else QualifiedName.parse(as_name)
-        moment_of(at)
+        parse_as_of(at)
 
         def change(draft: Draft) -> TableId:
             then = self._scope.at(at).read()
@@ -71,7 +71,7 @@ class RestoreVerbs(ScopedHandle):
         self._scope.with_commit_info(**info).apply(self._undoing(snapshot, progress))
 
     def _undoing(self, snapshot: int, progress: OnProgress | None) -> Callable[[Draft], None]:
-        def at(moment: int) -> Draft:
-            return self._scope.at(moment).read()
+        def at(snapshot: int) -> Draft:
+            return self._scope.at(snapshot).read()
 
         return lambda draft: undo_commit(draft, snapshot, at, self._scope.context, progress)

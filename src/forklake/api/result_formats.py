@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars
 
 
-class Forms(Handle):
+class ResultFormats(Handle):
     """Arrow, pandas, polars, batches: made from `schema`, `to_arrow` and `to_batches`."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from forklake.api.assignments import column_path
-from forklake.api.result_formats import Forms
+from forklake.api.result_formats import ResultFormats
 from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
 from forklake.display import MOST_ROWS, html_record, html_table, html_title
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Scan(Forms):
+class Scan(ResultFormats):
     """A read of a table at one snapshot. Nothing is read before a method asks for rows."""
 
     _source: Source

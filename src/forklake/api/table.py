@@ -12,7 +12,7 @@ from forklake.api.table_statistics import TableFile, TableStats, files_of, histo
 from forklake.commit.draft import Draft
 from forklake.commit.restore import restore_table
 from forklake.commit.write_target import OPTION, check_tag, options_of, without_options
-from forklake.compact.compaction import CompactResult, compact_one, filling, merging
+from forklake.compact.compaction import CompactResult, compact_one, delete_planner, merge_planner
 from forklake.context.scope import Scope
 from forklake.display import Listing
 from forklake.engine.select import count_rows
@@ -37,7 +37,7 @@ from forklake.model.table.partition_and_sort import (
     show_transform,
     sort_keys,
 )
-from forklake.model.time_travel import Moment, moment_of
+from forklake.model.time_travel import AsOf, parse_as_of
 from forklake.model.types.arrow import TypeSource, to_arrow, type_of
 from forklake.scan.scan_plan import plan_scan
 
@@ -209,12 +209,12 @@ class Table(RowVerbs):
         """Drop the table. Past snapshots still show it."""
         self._scope.with_commit_info(**info).apply(lambda draft: draft.drop_table(draft.table(self._id)))
 
-    def restore(self, at: Moment, **info: Unpack[CommitInfo]) -> None:
+    def restore(self, at: AsOf, **info: Unpack[CommitInfo]) -> None:
         """Restore the table to a snapshot or timestamp, as a new commit; history stays.
 
         Restores rows with their ids, columns, name, tags, partitioning and sort order. No file is written.
         """
-        moment_of(at)
+        parse_as_of(at)
         self._scope.with_commit_info(**info).apply(
             lambda draft: restore_table(draft, self._scope.at(at).read(), self._id)
         )
@@ -286,7 +286,7 @@ class Table(RowVerbs):
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files and write inlined rows to files; see `Catalog.compact`."""
-        planner = merging(min_files)
+        planner = merge_planner(min_files)
         return compact_one(
             self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
         )
@@ -300,7 +300,7 @@ class Table(RowVerbs):
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Rewrite files of which at least this share of rows is deleted."""
-        planner = filling(threshold)
+        planner = delete_planner(threshold)
         return compact_one(
             self._scope.with_commit_info(**info), self._id, planner, dry_run=dry_run, progress=progress
         )

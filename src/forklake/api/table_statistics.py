@@ -1,4 +1,4 @@
-"""What is known of a table without reading it: its files, figures and history, as values for listings."""
+"""What is known of a table without reading it: its files, statistics and history, as values for listings."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def files_of(draft: Draft, table: Table) -> list[TableFile]:
 
 
 def stats_of(draft: Draft, table: Table) -> TableStats:
-    """The figures of a table: rows exactly, bounds of columns as its files have them."""
+    """The statistics of a table: rows exactly, bounds of columns as its files have them."""
     source = draft.source(table)
     rows = plan_files(source, []).rows
     totals = source.reader.totals() if source.is_stored else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from forklake.api.arrived_rows import take_in
 from forklake.api.change_feed import check_names
-from forklake.api.rows import take_in
 from forklake.commit.draft import Draft
 from forklake.commit.undo import Undoing, refusal, undo_definitions, undo_files, undoing
 from forklake.commit.write_target import writer_for

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from forklake.api.assignments import Assignments, new_values
-from forklake.data.input import pandas as frames
+from forklake.data.input import pandas as dataframes
 from forklake.data.input.arrow_streams import arrow_rows
 from forklake.data.input.lossless import cast_rows, fit
 from forklake.data.input.python_values import array_of
@@ -133,7 +133,7 @@ def _fitted(data: Any, columns: Columns, cast: bool) -> pa.Table:
         table = pa.table(data) if reader is None else reader.read_all()
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidData(f"no rows can be read from a {type(data).__name__}: {error}") from error
-    table = table.drop_columns(list(frames.unnamed_index(table.schema, columns)))
+    table = table.drop_columns(list(dataframes.unnamed_index(table.schema, columns)))
     arrays = [
         _one(values, by_name[name.lower()], cast) if name.lower() in by_name else values
         for name, values in zip(table.column_names, table.columns, strict=True)

@@ -9,8 +9,8 @@ from typing import Annotated, Unpack
 
 import typer
 
-from forklake.api.lake import connect
-from forklake.api.lake import init as init_lake
+from forklake.api.connect import connect
+from forklake.api.connect import init as init_lake
 from forklake.cli.catalogs import CatalogNow
 from forklake.cli.options import At, Settings
 from forklake.cli.render import agreed, is_terminal, render

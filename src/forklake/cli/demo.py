@@ -17,7 +17,8 @@ from urllib.parse import quote
 import typer
 from rich.text import Text
 
-from forklake.api.lake import Lake, init
+from forklake.api.connect import init
+from forklake.api.lake import Lake
 from forklake.cli.history import SnapshotListed, write_history
 from forklake.cli.options import Settings
 from forklake.cli.render import Output, is_terminal, render, terminal
@@ -30,12 +31,12 @@ from forklake.localpg import LocalPostgres
 
 
 @dataclass(frozen=True, slots=True)
-class StepTold:
+class StepResult:
     """What a step found to be true, and how long it took."""
 
     title: str
     milliseconds: float
-    said: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class StoryTold:
     """The whole run."""
 
     lake: str
-    steps: tuple[StepTold, ...]
+    steps: tuple[StepResult, ...]
     snapshots: tuple[SnapshotListed, ...]
     kept: str | None
 
@@ -75,7 +76,7 @@ def demo(
             raise InvalidArgument("--master says where Spark runs, and --no-spark that it does not: give one")
         check_master(master, folder)
     with _place(folder, keep=keep) as place, ExitStack() as stack:
-        told: list[StepTold] = []
+        steps: list[StepResult] = []
         begun = time.perf_counter()
         if postgres:
             # A server that is to be looked at later keeps its data in the folder; otherwise it finds its own.
@@ -84,14 +85,14 @@ def demo(
         else:
             url, kind = f"sqlite:///{quote(str(place / 'lake.db'))}", "SQLite"
         lake = stack.enter_context(init(url, data_path=place / "files"))
-        told.append(StepTold(f"A lake on {kind}", _milliseconds_since(begun), (url,)))
-        _tell(told[0], 1, settings.output)
+        steps.append(StepResult(f"A lake on {kind}", _milliseconds_since(begun), (url,)))
+        _print(steps[0], 1, settings.output)
         for step in STEPS:
-            told.append(_run(step, lake, len(told) + 1, settings.output))
+            steps.append(_run(step, lake, len(steps) + 1, settings.output))
         if not no_spark:
-            told += _run_spark(master, place, lake, len(told) + 1, settings.output)
+            steps += _run_spark(master, place, lake, len(steps) + 1, settings.output)
         story = StoryTold(
-            url, tuple(told), tuple(map(SnapshotListed.of, lake.snapshots())), str(place) if keep else None
+            url, tuple(steps), tuple(map(SnapshotListed.of, lake.snapshots())), str(place) if keep else None
         )
         _tell_end(story, _milliseconds_since(begun), postgres=postgres, output=settings.output)
 
@@ -127,18 +128,18 @@ def _clear(place: Path, *, folder_too: bool) -> None:
             entry.unlink()
 
 
-def _run(step: Step, lake: Lake, number: int, output: Output) -> StepTold:
+def _run(step: Step, lake: Lake, number: int, output: Output) -> StepResult:
     begun = time.perf_counter()
     with _waiting(step, number, output):
-        said = tuple(step.run(lake))
-    told = StepTold(step.title, _milliseconds_since(begun), said)
-    _tell(told, number, output)
-    return told
+        lines = tuple(step.run(lake))
+    step_result = StepResult(step.title, _milliseconds_since(begun), lines)
+    _print(step_result, number, output)
+    return step_result
 
 
 def _run_spark(
     master: str | None, place: Path, lake: Lake, number: int, output: Output
-) -> Generator[StepTold]:
+) -> Generator[StepResult]:
     story = SparkStory(master or LOCAL, place)
     try:
         for at, step in enumerate(story.steps(), start=number):
@@ -147,9 +148,9 @@ def _run_spark(
         # Who has named a place for Spark wants it; others see the rest without it.
         if master is not None:
             raise
-        told = StepTold("Spark is passed over", 0, (str(missing),))
-        _tell(told, number, output)
-        yield told
+        step_result = StepResult("Spark is passed over", 0, (str(missing),))
+        _print(step_result, number, output)
+        yield step_result
     finally:
         story.stop()
 
@@ -169,7 +170,7 @@ def _milliseconds_since(begun: float) -> float:
     return round(1000 * (time.perf_counter() - begun), 1)
 
 
-def _tell(step: StepTold, number: int, output: Output) -> None:
+def _print(step: StepResult, number: int, output: Output) -> None:
     if output is Output.JSON:
         return
     console = terminal()
@@ -177,7 +178,7 @@ def _tell(step: StepTold, number: int, output: Output) -> None:
         f"  {step.milliseconds:.0f} ms", style="not bold dim"
     )
     console.print(title, soft_wrap=True)
-    for line in step.said:
+    for line in step.lines:
         console.print(Text(f"   {literal(line)}"), soft_wrap=True)
     console.print()
 

@@ -7,7 +7,7 @@ from typing import Annotated, Unpack
 
 import typer
 
-from forklake.api.lake import upgrade as upgrade_lake
+from forklake.api.connect import upgrade as upgrade_lake
 from forklake.cli.options import Settings
 from forklake.cli.progress import progress_bar
 from forklake.cli.render import Output, literal, render

@@ -178,11 +178,11 @@ def _replayed(result: ReplayResult) -> Replayed:
 
 def _values(conflict: Conflict) -> dict[str, Any]:
     """A conflict with the first of its rows."""
-    told = {
+    entry = {
         field.name: to_plain(getattr(conflict, field.name)) for field in fields(conflict) if field.compare
     }
     rows = conflict.rows()[:MOST_ROWS] if conflict.row_count else []
-    return told | {"rows": [_in_json(to_plain(row)) for row in rows]}
+    return entry | {"rows": [_in_json(to_plain(row)) for row in rows]}
 
 
 def _in_json(value: Any) -> Any:

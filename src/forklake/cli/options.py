@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forklake.api.lake import Lake, connect
+from forklake.api.connect import connect
+from forklake.api.lake import Lake
 from forklake.cli.render import Output
 from forklake.errors import InvalidArgument
-from forklake.model.time_travel import Moment
+from forklake.model.time_travel import AsOf
 
 if TYPE_CHECKING:
     from forklake.api.catalog import Catalog
@@ -45,14 +46,14 @@ class Settings:
         """Open the lake."""
         return connect(self.url)
 
-    def find_catalog(self, lake: Lake, at: Moment | None = None) -> Catalog:
+    def find_catalog(self, lake: Lake, at: AsOf | None = None) -> Catalog:
         """The catalog that was named, now or as it was."""
         if not self.catalog:
             raise InvalidArgument("no catalog was named: pass --catalog NAME or set FORKLAKE_CATALOG")
         return lake.catalog(self.catalog, at=at)
 
 
-def moment(text: str) -> Moment:
+def as_of(text: str) -> AsOf:
     """Read the number of a snapshot, or a time."""
     if text.isdecimal():
         if len(text) > len(str(_LAST_SNAPSHOT)) or int(text) > _LAST_SNAPSHOT:
@@ -76,11 +77,11 @@ def span(text: str) -> timedelta:
     return length
 
 
-_MOMENT = "a snapshot by its number, or an ISO 8601 time, local unless it names a zone."
+_AS_OF = "a snapshot by its number, or an ISO 8601 time, local unless it names a zone."
 
 
 def _moment_option(purpose: str) -> Any:
-    return typer.Option(parser=moment, metavar="SNAPSHOT|TIME", help=f"{purpose}: {_MOMENT}")
+    return typer.Option(parser=as_of, metavar="SNAPSHOT|TIME", help=f"{purpose}: {_AS_OF}")
 
 
 At = Annotated[Any, _moment_option("Look at the past")]

@@ -168,11 +168,11 @@ def _drop(database: Database, lock: Callable[[Session], list[LockedCatalog]], au
         if not found:
             return SnapshotId(0), []
         numbers = session.allocate()
-        moment = max(numbers.snapshot_time, *(catalog.snapshot_time + _TICK for catalog in found))
-        end_catalogs(session, [catalog.id for catalog in found], numbers.snapshot_id, moment)
+        timestamp = max(numbers.snapshot_time, *(catalog.snapshot_time + _TICK for catalog in found))
+        end_catalogs(session, [catalog.id for catalog in found], numbers.snapshot_id, timestamp)
         dropped = [Change(Verb.DROP_CATALOG, catalog.id, name=catalog.name) for catalog in found]
         version = max(catalog.schema_version for catalog in found)
-        record_for_many(session, numbers, moment, version, dropped, author)
+        record_for_many(session, numbers, timestamp, version, dropped, author)
         return numbers.snapshot_id, [catalog.name for catalog in found]
 
     return commit_once(database, write)
@@ -181,7 +181,7 @@ def _drop(database: Database, lock: Callable[[Session], list[LockedCatalog]], au
 def record_for_many(
     session: Session,
     numbers: Allocation,
-    moment: datetime,
+    timestamp: datetime,
     schema_version: int,
     changes: Sequence[Change],
     author: Author,
@@ -195,7 +195,7 @@ def record_for_many(
         (owner, notation([change]), "[]" if change.verb == Verb.FORK_CATALOG else to_footprint([change]))
         for owner, change in zip(owners, changes, strict=True)
     )
-    add_snapshot(session, numbers, moment, schema_version, author, done)
+    add_snapshot(session, numbers, timestamp, schema_version, author, done)
 
 
 def _write_root(session: Session, name: str, author: Author) -> SnapshotId:
@@ -216,9 +216,9 @@ def advance(session: Session, head: Head, name: str) -> tuple[Head, Allocation]:
     if locked is None or locked[0].end_snapshot is not None:
         raise CatalogNotFound(f'catalog "{name}" was dropped by somebody else')
     at, numbers = locked
-    moment = max(numbers.snapshot_time, at.snapshot_time + _TICK)
+    timestamp = max(numbers.snapshot_time, at.snapshot_time + _TICK)
     return replace(
-        head, snapshot_id=numbers.snapshot_id, schema_version=at.schema_version, snapshot_time=moment
+        head, snapshot_id=numbers.snapshot_id, schema_version=at.schema_version, snapshot_time=timestamp
     ), numbers
 
 

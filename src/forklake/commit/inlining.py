@@ -119,7 +119,7 @@ class TableWrites:
         return inlined or written or self.brings_back or bool(self.adopted.files or self.returned)
 
 
-def settle(
+def write_staged(
     table: Table,
     staged: StagedRows,
     writer: TableWriter,

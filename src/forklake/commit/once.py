@@ -28,11 +28,11 @@ class Once:
         done = committed_as(session, self.catalog, self.work)
         if done is not None:
             raise CommittedBefore(f'"{self.work}" was committed before, as snapshot {done}', done)
-        said = self.author
+        author = self.author
         if self.other is not None:
-            numbers, said = self.other.take(session, at, numbers)
+            numbers, author = self.other.take(session, at, numbers)
         add_committed(session, self.catalog, self.work, numbers.snapshot_id)
-        return numbers, said
+        return numbers, author
 
     def stands(self, reader: Database | Session, snapshot: SnapshotId) -> bool:
         """Whether this was committed as a snapshot whose number was drawn for it."""

@@ -13,17 +13,17 @@ from forklake.commit.changes import Pair
 from forklake.commit.commit_plan import Plan
 from forklake.commit.conflicts import DROPPED, MERGE_RULES, RULES, conflict_error, conflicts
 from forklake.commit.retry import commit_once
-from forklake.commit.table_statistics import KnownFigures
+from forklake.commit.table_statistics import StatisticsCache
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Macro, Origin
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
-from forklake.model.table.statistics import Figures
+from forklake.model.table.statistics import TableStatistics
 from forklake.store.backend import Allocation, Database, LockedHead, Record, Session
 from forklake.store.catalogs import dropped
-from forklake.store.entity_rows import Entity, origins_of, renumbered, rows_of, stamped
+from forklake.store.entity_rows import Entity, entity_rows, origins_of, renumbered, stamped
 from forklake.store.entity_writes import EntityWrites, add_schema_versions, burn_columns, end_files
 from forklake.store.snapshots import footprints_since, snapshot_exists
 
@@ -44,7 +44,7 @@ class Published:
     """Whether others had committed since the base."""
     at: SnapshotId
     """The snapshot that it follows."""
-    figures: Mapping[TableId, Figures]
+    statistics: Mapping[TableId, TableStatistics]
     """What the tables amount to whose rows changed."""
 
     def final_id(self, given: int) -> int:
@@ -74,7 +74,7 @@ def publish(
     base: Head,
     author: Author,
     *,
-    figures: KnownFigures,
+    statistics: StatisticsCache,
     rebase: bool = True,
     claim: Claim | None = None,
 ) -> Published:
@@ -96,14 +96,14 @@ def publish(
         if locked is None:
             raise CatalogNotFound(f"no catalog has the id {base.catalog_id}")
         at, numbers = locked
-        said = author
+        recorded = author
         if claim is not None:
-            numbers, said = claim.take(session, at.snapshot_id, numbers)
-        published = _write(session, plan, base, said, at, numbers, figures)
+            numbers, recorded = claim.take(session, at.snapshot_id, numbers)
+        published = _write(session, plan, base, recorded, at, numbers, statistics)
         return published.head.snapshot_id, published
 
     published = commit_once(database, write, stands=snapshot_exists if claim is None else claim.stands)
-    figures.put(base.catalog_id, published.at, published.head.snapshot_id, published.figures)
+    statistics.put(base.catalog_id, published.at, published.head.snapshot_id, published.statistics)
     return published
 
 
@@ -114,7 +114,7 @@ def _write(
     author: Author,
     at: LockedHead,
     numbers: Allocation,
-    known: KnownFigures,
+    known: StatisticsCache,
 ) -> Published:
     if at.end_snapshot is not None:
         raise dropped(session, base.catalog_id)
@@ -145,16 +145,16 @@ def _write(
         end_files(session, head, plan.dropped_tables)
     reshaped = sorted({change.object_id for change in changes if change.verb in _RESHAPING})
     add_schema_versions(session, head, reshaped)
-    figures: dict[TableId, Figures] = {}
+    statistics: dict[TableId, TableStatistics] = {}
     if plan.rows:
         spaces = numbers.catalog_ids[len(plan.new_ids) :]
-        figures = write_rows(
+        statistics = write_rows(
             session, plan.rows, head, at.snapshot_id, numbers, lambda old: ids.get(old, old), spaces, known
         )
     if plan.merged is not None:
         adopt(session, plan.merged, plan.rows, head)
     session.record(record_of(head, numbers, changes, author))
-    return Published(head, tuple(pairs), ids, rebased, at.snapshot_id, figures)
+    return Published(head, tuple(pairs), ids, rebased, at.snapshot_id, statistics)
 
 
 def _is_restructured(plan: Plan) -> bool:
@@ -186,8 +186,8 @@ def _writes(plan: Plan, ids: Mapping[int, int], head: Head) -> tuple[EntityWrite
     fresh = Origin(head.catalog_id, head.snapshot_id)
     for before, draft in plan.pairs:
         after = None if draft is None else renumbered(draft, lambda old: ids.get(old, old))
-        old = {} if before is None else rows_of(before)
-        new = {} if after is None else rows_of(after)
+        old = {} if before is None else entity_rows(before)
+        new = {} if after is None else entity_rows(after)
         origins = {} if before is None else origins_of(before)
         writes.end({key: origins[key] for key in old if new.get(key) != old[key]})
         for key, values in new.items():

@@ -16,7 +16,7 @@ from forklake.model.table.layout import PartitionField, Partitioning, SortKey, S
 from forklake.scan.scan_plan import Source, Uncommitted
 from forklake.store.catalog_state import CatalogState
 from forklake.store.files import FileReader, tables_with_files, tables_with_inlined_rows
-from forklake.store.table_statistics import has_figures
+from forklake.store.table_statistics import has_statistics
 
 
 class RowDraft:
@@ -80,9 +80,9 @@ class RowDraft:
         found = tables_with_files(self.state.database, self.head.catalog_id, self.head.snapshot_id)
         return [table for table in found if self._is_kept(table)]
 
-    def has_figures(self, table: Table) -> bool:
+    def has_statistics(self, table: Table) -> bool:
         """Whether this catalog itself has counted rows of the table before."""
-        return has_figures(self.state.database, self.head.catalog_id, table.id)
+        return has_statistics(self.state.database, self.head.catalog_id, table.id)
 
     def partitioning(self, table: Table) -> Partitioning | None:
         """How new files of a table are partitioned."""

@@ -28,7 +28,7 @@ from forklake.model.entities import Macro, Schema, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.store.changed_objects import changed_objects
-from forklake.store.entity_rows import rows_of
+from forklake.store.entity_rows import entity_rows
 from forklake.store.file_states import file_states
 from forklake.store.snapshots import footprints_between
 
@@ -82,10 +82,10 @@ class Undoing:
 def refusal(snapshot: SnapshotId, before: SnapshotId, found: Iterable[Conflict]) -> CommitConflict:
     """The exception for a commit that cannot be undone."""
     conflicts = list(dict.fromkeys(found))
-    said = list(dict.fromkeys(str(conflict) for conflict in conflicts))
-    more = f" and {len(said) - 3} more" if len(said) > 3 else ""
+    reasons = list(dict.fromkeys(str(conflict) for conflict in conflicts))
+    more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
     return CommitConflict(
-        f"snapshot {snapshot} cannot be undone: {'; '.join(said[:3])}{more}: undo that first, "
+        f"snapshot {snapshot} cannot be undone: {'; '.join(reasons[:3])}{more}: undo that first, "
         f"or restore what is to go back to snapshot {before}",
         conflicts,
     )
@@ -318,4 +318,4 @@ def _tags(side: Draft, item: Tagged) -> _Tags:
 
 
 def _same(one: Tagged | None, other: Tagged | None) -> bool:
-    return (one and rows_of(one)) == (other and rows_of(other))
+    return (one and entity_rows(one)) == (other and entity_rows(other))

@@ -8,18 +8,18 @@ from typing import Any
 
 from forklake.commit.inlining import InlinedRows, ReturnedRows, TableWrites
 from forklake.commit.staged import AddedFile
-from forklake.commit.table_statistics import KnownFigures, read_figures
+from forklake.commit.table_statistics import StatisticsCache, read_statistics
 from forklake.data.statistics import summary_of_default
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.model.table.files import ColumnStats
-from forklake.model.table.statistics import Figures, widened
+from forklake.model.table.statistics import TableStatistics, widened
 from forklake.scan.scan_plan import Positions
 from forklake.store.backend import Allocation, Session
 from forklake.store.copied_rows import Copy, add_defaults, return_files
 from forklake.store.file_writes import FileWrites
-from forklake.store.table_statistics import write_figures
+from forklake.store.table_statistics import write_statistics
 
 Renumber = Callable[[int], int]
 
@@ -66,10 +66,10 @@ def write_rows(
     numbers: Allocation,
     ids: Renumber,
     spaces: Sequence[int],
-    remembered: KnownFigures,
-) -> dict[TableId, Figures]:
+    remembered: StatisticsCache,
+) -> dict[TableId, TableStatistics]:
     """Add files, deletes and inlined rows, and count them. `at` is the snapshot that the commit follows."""
-    known = read_figures(session, head, at, writes, spaces, remembered)
+    known = read_statistics(session, head, at, writes, spaces, remembered)
     free = iter(numbers.file_ids)
     sets = FileWrites(session, head)
     tables = [_TableRows(table, known[table.table_id], free, ids, sets) for table in writes]
@@ -80,8 +80,8 @@ def write_rows(
     for table in tables:
         if table.returned:
             add_defaults(session, head, list(table.returned.values()), table.defaults)
-    write_figures(session, head, [(table.table_id, table.before, table.figures) for table in tables])
-    return {TableId(table.table_id): table.figures for table in tables}
+    write_statistics(session, head, [(table.table_id, table.before, table.statistics) for table in tables])
+    return {TableId(table.table_id): table.statistics for table in tables}
 
 
 class _TableRows:
@@ -90,15 +90,15 @@ class _TableRows:
     def __init__(
         self,
         writes: TableWrites,
-        figures: Figures,
+        statistics: TableStatistics,
         free: Iterator[int],
         ids: Renumber,
         sets: FileWrites,
     ) -> None:
-        self.before = self.figures = figures
+        self.before = self.statistics = statistics
         self.table_id = ids(writes.table_id)
-        self._bounds = dict(figures.bounds)
-        self._next_row_id = figures.next_row_id
+        self._bounds = dict(statistics.bounds)
+        self._next_row_id = statistics.next_row_id
         self._records = self._bytes = 0
         """How many more there are."""
         self._writes = writes
@@ -129,7 +129,7 @@ class _TableRows:
         ids = self._next_row_id - self.before.next_row_id
         start = self.before.emptied() if self._writes.was_dropped else self.before
         counted = start.plus(rows=self._records, ids=ids, size=self._bytes)
-        self.figures = replace(counted, bounds=self._bounds, is_stored=True)
+        self.statistics = replace(counted, bounds=self._bounds, is_stored=True)
 
     def _widen(self, stats: Iterable[ColumnStats]) -> None:
         if self.before.is_stored:

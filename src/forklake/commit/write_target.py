@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from uuid import uuid4
 
 from forklake.commit.draft import Draft
-from forklake.commit.inlining import TableWrites, settle
+from forklake.commit.inlining import TableWrites, write_staged
 from forklake.data.parquet.table_writer import TableWriter
 from forklake.data.storage.storage import Storage
 from forklake.errors import InvalidArgument
@@ -62,11 +62,13 @@ def folder_of(head: Head, table: Table) -> str:
     return own_folder(head.data_path, table.path)
 
 
-def settle_rows(draft: Draft, storage: Storage, lake: Options) -> tuple[TableWrites, ...]:
+def write_staged_rows(draft: Draft, storage: Storage, lake: Options) -> tuple[TableWrites, ...]:
     """Everything that a draft does to rows, ready to be committed."""
-    settled: list[TableWrites] = []
+    written: list[TableWrites] = []
     for table, staged in draft.staged_rows():
         writer = writer_for(draft, table, storage, lake, draft.written)
         inherited = table.id >= 0 and not table.path.startswith(draft.head.data_path)
-        settled.append(settle(table, staged, writer, is_inherited=inherited and not draft.has_figures(table)))
-    return tuple(settled)
+        written.append(
+            write_staged(table, staged, writer, is_inherited=inherited and not draft.has_statistics(table))
+        )
+    return tuple(written)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from forklake.commit.draft import Draft
 from forklake.compact.inputs import inputs_of, rewrite_target
-from forklake.compact.plan import Input, Rewrite, Target, plan_holes, plan_merges
+from forklake.compact.plan import Input, Rewrite, Target, plan_deletes, plan_merges
 from forklake.compact.run import Rewritten, run
 from forklake.compact.stage import stage
 from forklake.context.lake_context import LakeContext
@@ -75,20 +75,20 @@ class CompactResult(Shown):
         return sum(table.rows for table in self.tables)
 
 
-def merging(min_files: object) -> Planner:
+def merge_planner(min_files: object) -> Planner:
     """Plans to merge small files, checked."""
     if not isinstance(min_files, int) or isinstance(min_files, bool) or min_files < 2:
         raise InvalidArgument(f"min_files is a whole number of at least 2, not {min_files!r}")
     return lambda target, inputs: plan_merges(target, inputs, least=min_files)
 
 
-def filling(threshold: object) -> Planner:
+def delete_planner(threshold: object) -> Planner:
     """Plans to rewrite files with many deletes, checked."""
     if not isinstance(threshold, int | float) or isinstance(threshold, bool) or not 0 <= threshold <= 1:
         raise InvalidArgument(
             f"the threshold is the share of rows that are deleted, from 0 to 1, not {threshold!r}"
         )
-    return lambda target, inputs: plan_holes(target, inputs, threshold)
+    return lambda target, inputs: plan_deletes(target, inputs, threshold)
 
 
 def planned(draft: Draft, table: TableId, context: LakeContext, planner: Planner) -> tuple[Rewrite, ...]:

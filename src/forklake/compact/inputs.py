@@ -59,7 +59,7 @@ def _numbers(positions: Positions | None) -> tuple[int, ...]:
     return () if positions is None else tuple(positions.to_pylist())
 
 
-def scan_of(rewrite: Rewrite) -> ScanPlan:
+def rewrite_scan(rewrite: Rewrite) -> ScanPlan:
     """What has to be read for a rewrite: these rows, and nothing else."""
     files: list[ScanFile] = []
     rows: list[ScanRows] = []

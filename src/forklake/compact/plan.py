@@ -116,7 +116,7 @@ def plan_merges(target: Target, inputs: Iterable[Input], *, least: int = 2) -> t
     return tuple(_rewrites(target, small, lambda bunch: _worthwhile(bunch, target, least)))
 
 
-def plan_holes(target: Target, inputs: Iterable[Input], threshold: float) -> tuple[Rewrite, ...]:
+def plan_deletes(target: Target, inputs: Iterable[Input], threshold: float) -> tuple[Rewrite, ...]:
     """Rewrite the files of which at least such a share of the rows is deleted."""
     holed = [
         one

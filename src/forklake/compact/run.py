@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from forklake.compact.inputs import scan_of
+from forklake.compact.inputs import rewrite_scan
 from forklake.compact.plan import Rewrite
 from forklake.data.parquet.schema import arrow_schema
 from forklake.data.parquet.table_writer import TableWriter
@@ -44,7 +44,7 @@ def run(rewrite: Rewrite, engine: Engine, written: list[str] | None = None) -> R
     if not rewrite.live_rows:
         return Rewritten(rewrite)
     target = rewrite.target
-    plan = scan_of(rewrite)
+    plan = rewrite_scan(rewrite)
     rows = moved_rows(engine, plan, target.write.sort)
     schema = arrow_schema(target.table.columns, row_ids=True, snapshot_ids=True)
     options = target.write.options

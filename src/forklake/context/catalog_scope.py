@@ -13,7 +13,7 @@ from forklake.context.scope import Ids
 from forklake.errors import ForklakeError, InvalidArgument, StoreBusy, StoreError
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Author, CommitInfo, Head, author_of
-from forklake.model.time_travel import Moment
+from forklake.model.time_travel import AsOf
 from forklake.store.catalogs import head_at, head_of
 
 ATTEMPTS = 1000
@@ -28,8 +28,8 @@ class CatalogScope:
     context: LakeContext
     id: CatalogId
     name: str
-    moment: Moment | None = None
-    """The snapshot id or timestamp that this handle reads; None for the current state."""
+    as_of: AsOf | None = None
+    """The snapshot id or as_of that this handle reads; None for the current state."""
     info: CommitInfo = field(default_factory=CommitInfo)
     """The author, message and extra info of its commits."""
     _past: Head | None = None
@@ -40,15 +40,15 @@ class CatalogScope:
         """What commits drafts of the catalog."""
         return Committer(self.context)
 
-    def at(self, moment: Moment) -> CatalogScope:
-        """The same catalog at a snapshot or timestamp, read-only."""
-        past = replace(self, moment=moment, _past=None)
+    def at(self, as_of: AsOf) -> CatalogScope:
+        """The same catalog at a snapshot or as_of, read-only."""
+        past = replace(self, as_of=as_of, _past=None)
         past.head()
         return past
 
     def present(self) -> CatalogScope:
         """The same catalog as it is now."""
-        return self if self.moment is None else replace(self, moment=None, _past=None)
+        return self if self.as_of is None else replace(self, as_of=None, _past=None)
 
     def with_commit_info(self, **info: Unpack[CommitInfo]) -> CatalogScope:
         """The same catalog, with an author, a message and extra info for its commits."""
@@ -63,12 +63,12 @@ class CatalogScope:
 
     def head(self) -> Head:
         """Where the catalog stands, or stood."""
-        if self.moment is None:
+        if self.as_of is None:
             return head_of(self.context.database, self.id)
         if self._past is None:
             # Where a catalog stood does not change, so it is looked for once.
             head = head_of(self.context.database, self.id, or_dropped=True)
-            self._past = head_at(self.context.database, head, self.moment)
+            self._past = head_at(self.context.database, head, self.as_of)
         return self._past
 
     def read(self) -> Draft:
@@ -78,9 +78,9 @@ class CatalogScope:
 
     def draft(self) -> Draft:
         """The present catalog, to be changed."""
-        if self.moment is not None:
+        if self.as_of is not None:
             raise InvalidArgument(
-                f'catalog "{self.name}" is shown as it was at {self.moment}, and the past cannot change'
+                f'catalog "{self.name}" is shown as it was at {self.as_of}, and the past cannot change'
             )
         self.context.database.check_writable()
         return self._draft_of(self.head())
@@ -116,7 +116,7 @@ class CatalogScope:
         self, change: Callable[[Draft], T], drafts: list[Draft], present: bool, author: Author
     ) -> tuple[T, Ids]:
         committer = self.committer
-        known = None if present or self.moment is not None else self.context.states.latest(self.id)
+        known = None if present or self.as_of is not None else self.context.states.latest(self.id)
         draft, present = (Draft(known), False) if known is not None else (self.draft(), True)
         for _ in range(ATTEMPTS):
             refusal = None

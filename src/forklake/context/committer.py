@@ -5,7 +5,7 @@ from __future__ import annotations
 from forklake.commit.commit_plan import Plan
 from forklake.commit.draft import Draft
 from forklake.commit.publish import Claim, Published, publish
-from forklake.commit.write_target import settle_rows
+from forklake.commit.write_target import write_staged_rows
 from forklake.context.lake_context import LakeContext
 from forklake.errors import ForklakeError, StoreError
 from forklake.model.snapshots import Author
@@ -23,7 +23,7 @@ class Committer:
     ) -> Published | None:
         """Write what a draft has staged and commit it; None if it changed nothing."""
         context = self._context
-        rows = settle_rows(draft, context.storage, context.options) if draft.staged_rows() else ()
+        rows = write_staged_rows(draft, context.storage, context.options) if draft.staged_rows() else ()
         plan = draft.plan(rows)
         if not plan.changes:
             context.discard(draft.written)
@@ -47,7 +47,7 @@ class Committer:
                 draft.head,
                 author,
                 rebase=rebase,
-                figures=context.figures,
+                statistics=context.statistics,
                 claim=claim,
             )
         except ForklakeError as error:

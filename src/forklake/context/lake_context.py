@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from forklake.commit.table_statistics import KnownFigures
+from forklake.commit.table_statistics import StatisticsCache
 from forklake.data.storage.storage import Storage
 from forklake.engine.local import Engine
 from forklake.errors import StorageError
@@ -25,7 +25,7 @@ class LakeContext:
         self.states = StateCache(database)
         self.storage = storage
         self.engine = Engine(storage)
-        self.figures = KnownFigures()
+        self.statistics = StatisticsCache()
         self._options: Options | None = None
 
     @property

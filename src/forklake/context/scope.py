@@ -9,7 +9,7 @@ from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
 from forklake.errors import ForklakeError
 from forklake.model.snapshots import CommitInfo
-from forklake.model.time_travel import Moment
+from forklake.model.time_travel import AsOf
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class Scope(Protocol):
         """The catalog as it is to be seen now."""
         ...
 
-    def at(self, moment: Moment) -> Scope:
+    def at(self, as_of: AsOf) -> Scope:
         """The catalog as it was, for reading."""
         ...
 

@@ -13,7 +13,7 @@ from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Ids
 from forklake.errors import CommittedBefore, InvalidArgument, StoreError, TransactionClosed
 from forklake.model.snapshots import Author, CommitInfo, author_of
-from forklake.model.time_travel import Moment
+from forklake.model.time_travel import AsOf
 
 T = TypeVar("T")
 
@@ -48,9 +48,9 @@ class TransactionScope:
             raise TransactionClosed(f"this transaction was {self.end}: begin a new one")
         return self._draft
 
-    def at(self, moment: Moment) -> CatalogScope:
-        """The catalog at a snapshot or timestamp, without the changes of this transaction."""
-        return self._catalog.at(moment)
+    def at(self, as_of: AsOf) -> CatalogScope:
+        """The catalog at a snapshot or as_of, without the changes of this transaction."""
+        return self._catalog.at(as_of)
 
     def with_commit_info(self, **info: Unpack[CommitInfo]) -> TransactionScope:
         """Refused in a transaction: it is one commit, and takes author and message when it begins."""

@@ -61,7 +61,7 @@ def summary_of_default(column: Column, rows: int) -> ColumnStats:
 
 
 def _plain(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """As files store them: moments are whole numbers."""
+    """As files store them: timestamps are whole numbers."""
     if isinstance(values.type, pa.BaseExtensionType):
         chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
         values = pa.chunked_array([chunk.storage for chunk in chunks], values.type.storage_type)

@@ -63,14 +63,14 @@ class Coordinator:
         check_ttl(ttl)
         if isinstance(tables, str):
             raise InvalidArgument(f"the names of tables are given as a list, and {tables!r} is one name")
-        said = author_of(extra=properties).extra
+        extra = author_of(extra=properties).extra
         if tables is None:
             names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
         else:
             names = list(dict.fromkeys(QualifiedName.parse(name) for name in tables))
         targets = tuple(table_target(draft, draft.table_named(name), self.context) for name in names)
         head = draft.head
-        reserved = reserve(self.database, head.catalog_id, head.snapshot_id, ttl, said)
+        reserved = reserve(self.database, head.catalog_id, head.snapshot_id, ttl, extra)
         return DistributedSnapshot(
             reserved.reservation_id,
             reserved.commit_uuid,
@@ -82,7 +82,7 @@ class Coordinator:
             self.context.storage.data_path,
             head.data_path,
             targets,
-            said or {},
+            extra or {},
         )
 
     def commit(

@@ -130,8 +130,8 @@ def _carrying(data: Any) -> tuple[Rows, pa.RecordBatchReader | None]:
         reader = stream_of(iter(data))
         return data, reader if reader is not None and _carries(reader) else None
     # DataFrames are made by people, who know no ids of rows.
-    is_frame = hasattr(data, "__dataframe__") and not isinstance(data, pa.Table | pa.RecordBatch)
-    reader = None if is_frame else arrow_rows(data)
+    is_dataframe = hasattr(data, "__dataframe__") and not isinstance(data, pa.Table | pa.RecordBatch)
+    reader = None if is_dataframe else arrow_rows(data)
     if reader is None:
         return data, None
     return reader, reader if _carries(reader) else None

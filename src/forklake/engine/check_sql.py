@@ -61,8 +61,8 @@ def _first_word(text: str) -> str:
 def _refuse_changes(query: str, what: str) -> None:
     """Refuse a query with a part that is none. Since 2.0, DuckDB takes WITH a AS (DELETE …) and the like."""
     with _LOCK:
-        (told,) = _parser(os.getpid()).execute(f"SELECT json_serialize_sql({literal(query)})").fetchall()
-    tree = json.loads(told[0])
+        (answer,) = _parser(os.getpid()).execute(f"SELECT json_serialize_sql({literal(query)})").fetchall()
+    tree = json.loads(answer[0])
     others = sorted({kind for kind in _nodes(tree) if kind not in _QUERIES})
     if tree["error"] or others:
         reason = tree["error_message"] if tree["error"] else others[0].partition("_")[0]
@@ -104,14 +104,14 @@ def _statements(
 def _reason(text: str, message: str, before: str) -> str:
     """What the parser says, and where in the text that is."""
     try:
-        told = json.loads(message[message.index("{") :])
+        answer = json.loads(message[message.index("{") :])
     except ValueError:
         return message.partition("\n")[0]
-    reason = str(told["exception_message"]).partition("\n")[0]
-    if "position" not in told:
+    reason = str(answer["exception_message"]).partition("\n")[0]
+    if "position" not in answer:
         return reason
-    position = int(told["position"])
-    if "location" in told:
+    position = int(answer["position"])
+    if "location" in answer:
         # DuckDB counts bytes since 2.0, and counted characters before.
         position = len((before + text).encode()[:position].decode(errors="ignore"))
     at = min(max(position - len(before), 0), len(text))

@@ -66,18 +66,18 @@ def about_files(paths: Sequence[str]) -> Generator[None]:
     except ForklakeError as error:
         if not isinstance(error.__cause__, duckdb.Error):
             raise
-        said = " ".join(line.strip() for line in str(error.__cause__).strip().splitlines()[:3])
+        message = " ".join(line.strip() for line in str(error.__cause__).strip().splitlines()[:3])
         shown = ", ".join(paths)
-        if "No files found" in said:
+        if "No files found" in message:
             raise FileMissing(f"there is no file {shown}: see whether the path is right") from error
-        raise InvalidData(f"{shown} cannot be read: {said}") from error
+        raise InvalidData(f"{shown} cannot be read: {message}") from error
 
 
 def _translation(storage: Storage, plan: ScanPlan | None, error: duckdb.Error) -> ForklakeError:
     # What follows quotes our own query, and files stand there that have nothing to do with it.
-    said = str(error).strip().partition("\n\nLINE ")[0]
-    message = storage.s3.options.hidden(said.partition("\n")[0])
-    file = _file_in(storage, plan, said)
+    message = str(error).strip().partition("\n\nLINE ")[0]
+    message = storage.s3.options.hidden(message.partition("\n")[0])
+    file = _file_in(storage, plan, message)
     if file is not None:
         return _unreadable(storage, file, message)
     match error:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from forklake.data.conform import id_of
 from forklake.data.storage.storage import Storage
-from forklake.engine.sql_text import Shape
+from forklake.engine.sql_text import FileColumn
 from forklake.errors import StorageError
 from forklake.lazy.arrow import pa, pq
 from forklake.model.entities import Column
@@ -17,7 +17,7 @@ from forklake.model.table.name_mapping import Mapping
 from forklake.model.types.arrow import from_arrow
 
 
-def by_field_id(storage: Storage, file: DataFile, columns: Columns) -> tuple[Shape, ...]:
+def by_field_id(storage: Storage, file: DataFile, columns: Columns) -> tuple[FileColumn, ...]:
     """The names inside structs that one file has, from its footer."""
     schema = footer_schema(storage, file.path, file.path_is_relative)
     found = {id_of(field): field for field in schema}
@@ -36,21 +36,21 @@ def footer_schema(storage: Storage, path: str, relative: bool) -> pa.Schema:
         ) from error
 
 
-def _by_id(column: Column, field: pa.Field | None) -> Shape:
+def _by_id(column: Column, field: pa.Field | None) -> FileColumn:
     if field is None:
         # The whole column is missing: its default has the shape of the table.
-        return Shape(column, column.name, tuple(_by_id(child, None) for child in column.children))
+        return FileColumn(column, column.name, tuple(_by_id(child, None) for child in column.children))
     type = field.type
     match column.type:
         case "struct":
             inside = {id_of(type.field(at)): type.field(at) for at in range(type.num_fields)}
             children = tuple(
-                _by_id(child, inside[child.id]) if child.id in inside else Shape(child, None, ())
+                _by_id(child, inside[child.id]) if child.id in inside else FileColumn(child, None, ())
                 for child in column.children
             )
             if not inside.keys() & {child.id for child in column.children}:
                 spare = (type.field(0).name, from_arrow(type.field(0).type))
-                return Shape(column, field.name, children, spare)
+                return FileColumn(column, field.name, children, spare)
         case "list":
             children = (_by_id(column.children[0], type.value_field),)
         case "map":
@@ -60,15 +60,15 @@ def _by_id(column: Column, field: pa.Field | None) -> Shape:
             )
         case _:
             children = ()
-    return Shape(column, field.name, children)
+    return FileColumn(column, field.name, children)
 
 
-def by_mapping(mapping: Mapping, columns: Columns) -> tuple[Shape, ...]:
+def by_mapping(mapping: Mapping, columns: Columns) -> tuple[FileColumn, ...]:
     """The names that imported files have."""
     names = {entry.column_id: entry.source_name for entry in mapping.names}
     return tuple(_by_name(column, names) for column in columns)
 
 
-def _by_name(column: Column, names: dict[ColumnId, str]) -> Shape:
+def _by_name(column: Column, names: dict[ColumnId, str]) -> FileColumn:
     inside = tuple(_by_name(child, names) for child in column.children)
-    return Shape(column, names.get(column.id), inside)
+    return FileColumn(column, names.get(column.id), inside)

@@ -23,7 +23,7 @@ from forklake.scan.scan_plan import ScanPlan
 BATCH_ROWS = 122_880
 """How many rows a batch of a stream has at most."""
 
-# Moments are shown in UTC wherever the process runs, and what Arrow has a type for keeps it.
+# Timestamps are shown in UTC wherever the process runs, and what Arrow has a type for keeps it.
 _SETTINGS = ("SET GLOBAL TimeZone = 'UTC'", "SET GLOBAL arrow_lossless_conversion = true")
 
 

@@ -13,7 +13,7 @@ from forklake.data.storage.storage import Storage
 from forklake.engine.empty_file import spare_entries
 from forklake.engine.file_columns import by_field_id, by_mapping
 from forklake.engine.remote_files import literal
-from forklake.engine.sql_text import Shape, guarded, reshaped, text, unbounded
+from forklake.engine.sql_text import FileColumn, guarded, reshaped, text, unbounded
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
@@ -66,7 +66,7 @@ class _Group:
     """Files that are read by one call: their columns have the same shape."""
 
     key: object
-    shapes: tuple[Shape, ...]
+    shapes: tuple[FileColumn, ...]
     files: list[ScanFile] = field(default_factory=list[ScanFile])
     by_name: bool = False
     partition_columns: tuple[ColumnId, ...] = ()
@@ -113,13 +113,13 @@ def _groups(plan: ScanPlan, storage: Storage, columns: Columns) -> list[_Group]:
     return list(groups.values())
 
 
-def _names(shapes: Sequence[Shape]) -> Iterator[object]:
+def _names(shapes: Sequence[FileColumn]) -> Iterator[object]:
     for shape in shapes:
         yield (shape.column.id, shape.name, *_names(shape.children))
 
 
-def _plain(column: Column) -> Shape:
-    return Shape(column, column.name, tuple(_plain(child) for child in column.children))
+def _plain(column: Column) -> FileColumn:
+    return FileColumn(column, column.name, tuple(_plain(child) for child in column.children))
 
 
 def _by_deletes(
@@ -209,7 +209,7 @@ def _entry(column: int, type: str, default: str | None) -> str:
     return f"{column}: {{name: 'c{column}', type: {text(type)}, default_value: {value}}}"
 
 
-def _column(shape: Shape, group: _Group) -> str:
+def _column(shape: FileColumn, group: _Group) -> str:
     column = shape.column
     type = to_sql(column.data_type)
     if not group.by_name:

@@ -138,7 +138,7 @@ def _mapped(expression: str, variable: str, key: str, value: str) -> str:
     return f"CASE WHEN {expression} IS NULL THEN NULL ELSE map_from_entries({pairs}) END"
 
 
-class Shape:
+class FileColumn:
     """A column of a file, where fields inside structs have names of their own."""
 
     __slots__ = ("children", "column", "name", "spare")
@@ -147,7 +147,7 @@ class Shape:
         self,
         column: Column,
         name: str | None,
-        children: tuple[Shape, ...] = (),
+        children: tuple[FileColumn, ...] = (),
         spare: tuple[str, DataType] | None = None,
     ) -> None:
         """A field without a name is not in the file.
@@ -182,7 +182,7 @@ class Shape:
                 return self.column.data_type
 
 
-def reshaped(expression: str, shape: Shape, depth: int = 0) -> str:
+def reshaped(expression: str, shape: FileColumn, depth: int = 0) -> str:
     """An expression over values as a file has them, in the shape of the table."""
     if shape.is_same:
         return expression
@@ -205,7 +205,7 @@ def reshaped(expression: str, shape: Shape, depth: int = 0) -> str:
             return expression
 
 
-def _field(expression: str, child: Shape, depth: int) -> str:
+def _field(expression: str, child: FileColumn, depth: int) -> str:
     if child.name is None:
         return f"CAST(NULL AS {to_sql(child.column.data_type)})"
     return reshaped(f"struct_extract({expression}, {text(child.name)})", child, depth)

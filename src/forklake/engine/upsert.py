@@ -1,4 +1,4 @@
-"""Merging: rows of a source that meet rows of a table, and those that meet none."""
+"""Upserts: rows of a source that meet rows of a table, and those that meet none."""
 
 from __future__ import annotations
 

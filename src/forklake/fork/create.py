@@ -22,7 +22,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name, folder_for
 from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author
-from forklake.model.time_travel import Moment, aware, moment_of
+from forklake.model.time_travel import AsOf, parse_as_of, to_utc
 from forklake.store.backend import Allocation, Database, Session, UniqueViolation
 from forklake.store.catalog_writes import add_forks
 from forklake.store.catalogs import stood_at_own, stood_at_time
@@ -48,7 +48,7 @@ _NO_FORK = " by a catalog that is no fork of this one, though perhaps of a dropp
 class ForkOptions:
     """How forks are made."""
 
-    at: Moment | None = None
+    at: AsOf | None = None
     """The snapshot or time of the parent that they start from; None for the present."""
     data_path: str | None = None
     """Where new files go, if not below the data path of the lake."""
@@ -59,7 +59,7 @@ class ForkOptions:
     def check(self) -> None:
         """Refuse what can be refused without looking."""
         if self.at is not None:
-            moment_of(self.at)
+            parse_as_of(self.at)
         if self.mode not in ("reference", "copy"):
             raise InvalidArgument(f'a fork is made by "reference" or by "copy", not by {self.mode!r}')
         check_ttl(self.ttl)
@@ -86,9 +86,9 @@ def fork_catalogs(
     def write(session: Session) -> tuple[SnapshotId, dict[str, CatalogId]]:
         return _fork(session, parent, wanted, options, author, lake_path, progress)
 
-    at = None if options.at is None else moment_of(options.at)
+    at = None if options.at is None else parse_as_of(options.at)
     if isinstance(at, datetime):
-        database.settle(aware(at))
+        database.wait_for_commits(to_utc(at))
     for _ in range(ATTEMPTS):
         try:
             made = commit_once(database, write)
@@ -139,15 +139,15 @@ def _fork(
     return numbers.snapshot_id, made
 
 
-def _fork_point(session: Session, parent: str, found: ForkParent | None, at: Moment | None) -> ForkParent:
+def _fork_point(session: Session, parent: str, found: ForkParent | None, at: AsOf | None) -> ForkParent:
     """The parent as it was where forks leave it."""
     if found is None:
         raise CatalogNotFound(f'no catalog is named "{parent}": `forklake catalogs` lists those that are')
     if at is None:
         return found
-    at = moment_of(at)
+    at = parse_as_of(at)
     if isinstance(at, datetime):
-        stood = stood_at_time(session, found.catalog, aware(at))
+        stood = stood_at_time(session, found.catalog, to_utc(at))
     else:
         stood = stood_at_own(session, found.catalog, at) if at >= 0 else None
     if stood is None:
@@ -185,7 +185,7 @@ def _write_forks(
     options: ForkOptions,
     author: Author,
 ) -> None:
-    snapshot, moment = numbers.snapshot_id, max(numbers.snapshot_time, point.time + _TICK)
+    snapshot, timestamp = numbers.snapshot_id, max(numbers.snapshot_time, point.time + _TICK)
     # Snapshots may be dated ahead of the clock, if that went back; a time to live counts from now.
     expires = None if options.ttl is None else numbers.snapshot_time + options.ttl
     forks: list[tuple[CatalogId, str, str, str]] = []
@@ -197,7 +197,7 @@ def _write_forks(
     record_for_many(
         session,
         numbers,
-        moment,
+        timestamp,
         point.schema_version,
         [Change(Verb.FORK_CATALOG, point.catalog)] * len(made),
         author,
@@ -205,4 +205,4 @@ def _write_forks(
     )
     # Forks descend from their parent and from whom it descends from, as these were at the fork point.
     lineage = [ancestor.at(point.snapshot) for ancestor in point.lineage]
-    add_forks(session, snapshot, moment, point.schema_version, lineage, expires, forks)
+    add_forks(session, snapshot, timestamp, point.schema_version, lineage, expires, forks)

@@ -16,7 +16,7 @@ from forklake.model.changes import Change, Verb
 from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.store.backend import Database
-from forklake.store.entity_rows import rows_of
+from forklake.store.entity_rows import entity_rows
 from forklake.store.snapshots import footprints_between
 
 _DEFINES = CREATES | ALTERS | DROPS
@@ -45,7 +45,7 @@ class NetTag:
 
 
 @dataclass(frozen=True, slots=True)
-class NetLayout:
+class LayoutChange:
     """A table whose new files are laid out otherwise."""
 
     table: TableId
@@ -54,12 +54,12 @@ class NetLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Net:
+class DefinitionChanges:
     """All that is different."""
 
     objects: tuple[NetObject, ...] = ()
     tags: tuple[NetTag, ...] = ()
-    layouts: tuple[NetLayout, ...] = ()
+    layouts: tuple[LayoutChange, ...] = ()
     reshaped: frozenset[TableId] = frozenset()
     """Tables that were altered on the way, whether that shows or not."""
     created: frozenset[int] = frozenset()
@@ -68,7 +68,7 @@ class Net:
     """The last commit that touched each object."""
 
 
-def net_changes(ours: Side, other: Side, done: Events) -> Net:
+def net_changes(ours: Side, other: Side, done: Events) -> DefinitionChanges:
     """How one side differs from the other in what was done."""
     touched: dict[Kind, set[int]] = {kind: set() for kind in KINDS}
     tagged: dict[tuple[Kind, int], set[str]] = {}
@@ -93,7 +93,7 @@ def net_changes(ours: Side, other: Side, done: Events) -> Net:
         for kind in KINDS
         for number in sorted(touched[kind])
     ]
-    return Net(
+    return DefinitionChanges(
         tuple(entry for entry in objects if not same(entry.base, entry.ours)),
         tuple(_all_tags(objects, tagged, other, ours)),
         tuple(_layouts(sorted(reshaped), other, ours)),
@@ -130,7 +130,7 @@ def same(one: Object | None, other: Object | None) -> bool:
     """Whether two versions of an object are stored alike."""
     if one is None or other is None:
         return one is other
-    return rows_of(one) == rows_of(other)
+    return entity_rows(one) == entity_rows(other)
 
 
 def _all_tags(
@@ -162,10 +162,10 @@ def _tags(
             yield NetTag(kind, owner, column, key, old, new)
 
 
-def _layouts(tables: Sequence[TableId], base: Side, ours: Side) -> Iterator[NetLayout]:
+def _layouts(tables: Sequence[TableId], base: Side, ours: Side) -> Iterator[LayoutChange]:
     for table in tables:
         if ours.table(table) is not None:
             before = base.layout(table) if base.table(table) is not None else (None, None)
             after = ours.layout(table)
             if before != after:
-                yield NetLayout(table, before, after)
+                yield LayoutChange(table, before, after)

@@ -10,7 +10,7 @@ from forklake.commit.draft import Draft
 from forklake.data.parquet.delete_files import ascending, united
 from forklake.display import Shown
 from forklake.fork.catalog_state import Side
-from forklake.fork.definition_changes import Net, NetLayout, same
+from forklake.fork.definition_changes import DefinitionChanges, LayoutChange, same
 from forklake.fork.row_changes import RowChanges
 from forklake.fork.touched_rows import no_positions
 from forklake.model.entities import Column, Table
@@ -56,7 +56,7 @@ class TableFacts:
     """How many of the removed rows were inlined."""
 
 
-def object_diffs(net: Net, base: Side, ours: Side) -> Iterator[ObjectDiff]:
+def object_diffs(net: DefinitionChanges, base: Side, ours: Side) -> Iterator[ObjectDiff]:
     """Schemas, views and macros."""
     for entry in net.objects:
         if entry.kind == "table":
@@ -83,7 +83,7 @@ class Sides:
 
 
 def table_facts(
-    database: Database, net: Net, rows: Sequence[RowChanges], sides: Sides
+    database: Database, net: DefinitionChanges, rows: Sequence[RowChanges], sides: Sides
 ) -> dict[TableId, TableFacts]:
     """Every table that is different, by id."""
     files = {entry.table: entry for entry in rows}
@@ -139,7 +139,9 @@ def _inlined(changes: RowChanges) -> RowChanges:
     )
 
 
-def _schema_changes(net: Net, before: Table | None, after: Table, sides: Sides) -> Iterator[str]:
+def _schema_changes(
+    net: DefinitionChanges, before: Table | None, after: Table, sides: Sides
+) -> Iterator[str]:
     """What ours changed and the other does not have: what only the other changed is no part of it."""
     ours, base, parted = sides.ours, sides.base, sides.parted
     other = base.table(after.id)
@@ -159,7 +161,7 @@ def _schema_changes(net: Net, before: Table | None, after: Table, sides: Sides) 
             yield f"{tag.key} {'removed' if tag.ours is None else 'set'}"
 
 
-def _layout_changes(layout: NetLayout, sides: Sides) -> Iterator[str]:
+def _layout_changes(layout: LayoutChange, sides: Sides) -> Iterator[str]:
     known = sides.parted.table(layout.table) is not None
     was = sides.parted.layout(layout.table) if known else layout.base
     for at, word in enumerate(("partitioned", "sorted")):

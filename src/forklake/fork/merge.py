@@ -1,4 +1,4 @@
-"""Merging: the commits of one catalog that another has not seen become one commit of the other.
+"""Merges: the commits of one catalog that another has not seen become one commit of the other.
 
 The rules are those of any commit, and two more: what the target did and the source has not seen must not
 collide with what comes. Data files are taken over as they are; where both took rows from one file, what the
@@ -25,10 +25,10 @@ from forklake.errors import (
 )
 from forklake.fork.catalog_state import Side
 from forklake.fork.column_ids import dropped_columns_in_files
-from forklake.fork.definition_changes import Net, kind_of, net_changes, own_events, same
+from forklake.fork.definition_changes import DefinitionChanges, kind_of, net_changes, own_events, same
 from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.row_changes import Prefer, RowChanges, RowComparison
-from forklake.fork.version_vectors import Events, Relation, UnseenEvents, brought, events, relation
+from forklake.fork.version_vectors import Divergence, Events, UnseenEvents, brought, events, relation
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
@@ -98,10 +98,10 @@ class Compared:
 
     ours: Side
     theirs: Side
-    relation: Relation
+    relation: Divergence
     done: Events
     met: UnseenEvents
-    net: Net
+    net: DefinitionChanges
     rows: tuple[RowChanges, ...]
     seen: tuple[Span, ...]
     """What a merge adds to the version vector of the target."""
@@ -117,7 +117,7 @@ class Prepared:
     conflicts: list[Conflict]
 
 
-class Merging:
+class Merger:
     """Merges one catalog into another, with what a lake has at hand for that."""
 
     def __init__(self, context: LakeContext) -> None:
@@ -157,17 +157,17 @@ class Merging:
             compared.rows,
             compared.seen,
         )
-        changes = builder.unsettled.changes
+        changes = builder.planned.changes
         found = [
             *self._conflicts(builder, changes, compared),
             *_row_conflicts(builder, compared.rows, compared.met),
         ]
         last = compared.net.last
-        told = [
+        reported = [
             replace(conflict, ours_snapshot=last.get(conflict.ours.object_id))
             for conflict in dict.fromkeys(found)
         ]
-        return Prepared(compared, builder, changes, told)
+        return Prepared(compared, builder, changes, reported)
 
     def compare(
         self, source: str, ours_head: Head, into: str, theirs_head: Head, options: MergeOptions
@@ -210,14 +210,14 @@ class Merging:
         undone = _Undone(self._database, self._engine, compared)
         # Rows are compared by themselves.
         alone = [replace(change, files=frozenset()) for change in changes]
-        told: set[int] = set()
+        reported: set[int] = set()
         for conflict in conflicts(theirs, alone, MERGE_RULES):
             is_free = conflict.rule == TAKEN and builder.is_free(conflict.ours)
             if not is_free and not undone.holds(conflict):
-                told.add(conflict.ours.object_id)
+                reported.add(conflict.ours.object_id)
                 yield conflict
         for gone in builder.gone:
-            if gone.object_id not in told:
+            if gone.object_id not in reported:
                 yield from conflicts(theirs, [gone]) or [
                     Conflict("it is gone", gone, gone, builder.draft.head.snapshot_id)
                 ]
@@ -226,7 +226,7 @@ class Merging:
         """Write a merge; None if somebody committed to the target meanwhile, in its way."""
         draft, committer = found.builder.draft, Committer(self._context)
         try:
-            plan = found.builder.settled(self._context.storage, self._context.options)
+            plan = found.builder.with_rows_written(self._context.storage, self._context.options)
             return committer.commit_plan(draft, plan, author).head.snapshot_id
         except CommitConflict:
             # What stands in the way shows the next time.
@@ -362,7 +362,7 @@ def _tables(database: Database, found: Prepared) -> Iterator[MergedTable]:
                 changes.rows_added,
                 changes.rows_removed,
             )
-    for number in found.builder.unsettled.dropped_tables:
+    for number in found.builder.planned.dropped_tables:
         table = theirs.table(number)
         if table is not None:
             totals = totals_of(database, theirs.head.catalog_id, table.id, theirs.head.snapshot_id)
@@ -370,8 +370,8 @@ def _tables(database: Database, found: Prepared) -> Iterator[MergedTable]:
 
 
 def _refusal(source: str, into: str, found: Prepared) -> MergeConflict:
-    said = list(dict.fromkeys(str(conflict) for conflict in found.conflicts))
-    more = f" and {len(said) - 3} more" if len(said) > 3 else ""
+    reasons = list(dict.fromkeys(str(conflict) for conflict in found.conflicts))
+    more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
     rules = {conflict.rule for conflict in found.conflicts}
     if rules <= YIELDING:
         advice = f'Merge "{into}" into "{source}" first, then this can be merged'
@@ -386,6 +386,6 @@ def _refusal(source: str, into: str, found: Prepared) -> MergeConflict:
             "or undo it on one side"
         )
     return MergeConflict(
-        f'"{source}" cannot be merged into "{into}": there, {"; ".join(said[:3])}{more}. {advice}',
+        f'"{source}" cannot be merged into "{into}": there, {"; ".join(reasons[:3])}{more}. {advice}',
         found.conflicts,
     )

@@ -8,15 +8,15 @@ from dataclasses import replace
 from forklake.commit.commit_plan import Merged, Plan
 from forklake.commit.draft import Draft
 from forklake.commit.inlining import AdoptedFiles, TableWrites
-from forklake.commit.write_target import settle_rows
+from forklake.commit.write_target import write_staged_rows
 from forklake.data.statistics import summary_of_default
 from forklake.data.storage.storage import Storage
 from forklake.engine.compare import Outcome
 from forklake.fork.catalog_state import Kind, Object, Side
 from forklake.fork.column_ids import dropped_columns_in_files
-from forklake.fork.definition_changes import Net, kind_of, same
+from forklake.fork.definition_changes import DefinitionChanges, kind_of, same
 from forklake.fork.row_changes import RowChanges
-from forklake.fork.version_vectors import Events, Relation
+from forklake.fork.version_vectors import Divergence, Events
 from forklake.lazy.arrow import pa
 from forklake.model.changes import RESOLVED, Change, Verb
 from forklake.model.entities import Table
@@ -37,11 +37,11 @@ class MergeBuilder:
     def __init__(
         self,
         database: Database,
-        known: Relation,
+        known: Divergence,
         done: Events,
         ours: Side,
         theirs: Side,
-        net: Net,
+        net: DefinitionChanges,
         rows: Sequence[RowChanges],
         seen: tuple[Span, ...],
     ) -> None:
@@ -67,15 +67,15 @@ class MergeBuilder:
             if table is not None and not self._is_gone("table", table):
                 self.draft.adopt_layout(layout.table, *layout.ours)
         self._staged = tuple(found for changes in self._rows for found in self._stage(changes))
-        self.unsettled = self._plan(self._staged)
+        self.planned = self._plan(self._staged)
         """What the commit does, before anything is written for it."""
 
-    def settled(self, storage: Storage, options: Options) -> Plan:
+    def with_rows_written(self, storage: Storage, options: Options) -> Plan:
         """What the commit has to write: small deletes stay inline, others are written into delete files."""
-        settled = {writes.table_id: writes for writes in settle_rows(self.draft, storage, options)}
+        written = {writes.table_id: writes for writes in write_staged_rows(self.draft, storage, options)}
         return self._plan(
             tuple(
-                _with_deletes(writes, settled[writes.table_id]) if writes.table_id in settled else writes
+                _with_deletes(writes, written[writes.table_id]) if writes.table_id in written else writes
                 for writes in self._staged
             )
         )
@@ -110,14 +110,14 @@ class MergeBuilder:
 
     def _more_changes(self, plan: Plan) -> Iterator[Change]:
         """That it is a merge; and tables whose columns took numbers on the way, but look as before."""
-        said = {change.object_id for change in plan.changes if change.verb in _DEFINES}
+        defined = {change.object_id for change in plan.changes if change.verb in _DEFINES}
         for changes in self._rows:
             if changes.resolved is not None and self.ours.table(changes.table) is not None:
                 decided = self.row_change(changes.table, frozenset(changes.resolved.files))
                 yield replace(decided, detail=RESOLVED, rows=changes.resolved.ids)
         for number in sorted(self._net.reshaped):
             table = self.ours.table(number)
-            is_undone = number not in said and ("table", number) in self._undone
+            is_undone = number not in defined and ("table", number) in self._undone
             if table is not None and is_undone and self._brings_dropped_columns(table):
                 yield Change(Verb.ALTER_TABLE, number, table.schema_id, name=table.name)
         yield Change(Verb.MERGE_CATALOG, self.ours.head.catalog_id)
@@ -168,7 +168,7 @@ class MergeBuilder:
             touched=touched,
             removed=changes.rows_removed,
             removed_bytes=sum(file.file_size_bytes for file in staged.retired.values()),
-            is_inherited=inherited and not self.draft.has_figures(table),
+            is_inherited=inherited and not self.draft.has_statistics(table),
             adopted=self._adopted(table, changes),
             looked=changes.looked,
             imported=changes.imported,
@@ -227,22 +227,22 @@ def _place(state: FileState) -> ScanFile | ScanRows:
     return ScanFile(state.file, deleted)
 
 
-def _with_deletes(writes: TableWrites, settled: TableWrites) -> TableWrites:
+def _with_deletes(writes: TableWrites, written: TableWrites) -> TableWrites:
     """What the target gets, with what it loses as it is written."""
     adopted = writes.adopted
     # A delete file of the source that is united with what else is deleted does not come along.
     kept = {
         key: origin
-        for key, origin in settled.ended.items()
+        for key, origin in written.ended.items()
         if not (key.entity == "delete_file" and key.entity_id in adopted.delete_files)
     }
-    dropped = {key.entity_id for key in settled.ended.keys() - kept.keys()}
+    dropped = {key.entity_id for key in written.ended.keys() - kept.keys()}
     return replace(
         writes,
-        deletes=settled.deletes,
-        inlined_deletes=settled.inlined_deletes,
-        files=settled.files,
-        inlined=settled.inlined,
+        deletes=written.deletes,
+        inlined_deletes=written.inlined_deletes,
+        files=written.files,
+        inlined=written.inlined,
         ended=kept,
         adopted=replace(
             adopted, delete_files=tuple(file for file in adopted.delete_files if file not in dropped)

@@ -15,7 +15,7 @@ from typing import Protocol
 from forklake.display import Shown
 from forklake.errors import MergeConflict
 from forklake.fork.definition_changes import kind_of
-from forklake.fork.merge import SAME_ROWS, MergeOptions, Merging, Prepared
+from forklake.fork.merge import SAME_ROWS, MergeOptions, Merger, Prepared
 from forklake.model.changes import Conflict
 from forklake.model.ids import SnapshotId
 from forklake.model.progress import OnProgress
@@ -36,18 +36,18 @@ class ReplayResult(Shown):
     """Changes that could not be replayed: `ours` is the fork's, `theirs` the other catalog's."""
 
 
-class Hands(Protocol):
+class ReplayActions(Protocol):
     """What a replay needs to be done to catalogs."""
 
-    def take_back(self, objects: Iterable[int], since: SnapshotId) -> None:
+    def restore_objects(self, objects: Iterable[int], since: SnapshotId) -> None:
         """Make objects of the fork again what they were at a snapshot."""
         ...
 
-    def go_back(self, snapshot: SnapshotId) -> None:
+    def restore(self, snapshot: SnapshotId) -> None:
         """Make the fork again what it was at a snapshot, because the replay failed."""
         ...
 
-    def beside(self, onto: str) -> AbstractContextManager[str]:
+    def temporary_fork(self, onto: str) -> AbstractContextManager[str]:
         """A fork of the other catalog, for as long as it is needed."""
         ...
 
@@ -55,34 +55,34 @@ class Hands(Protocol):
 class Replay:
     """Brings a fork up to date, whatever stands in the way."""
 
-    def __init__(self, merging: Merging, hands: Hands) -> None:
+    def __init__(self, merger: Merger, actions: ReplayActions) -> None:
         """Do nothing yet."""
-        self._merging = merging
-        self._hands = hands
+        self._merger = merger
+        self._actions = actions
 
     def run(
         self, fork: str, onto: str, author: Author, *, dry_run: bool, progress: OnProgress | None = None
     ) -> ReplayResult:
         """Replay, or say what would happen."""
         if dry_run:
-            found = self._merging.prepare(fork, onto, MergeOptions(progress=progress))
+            found = self._merger.prepare(fork, onto, MergeOptions(progress=progress))
             at = found.compared.theirs.head.snapshot_id
             return ReplayResult(fork, onto, at, None, tuple(found.conflicts))
-        with self._hands.beside(onto) as beside:
+        with self._actions.temporary_fork(onto) as beside:
             # On top of the other catalog, definitions of the fork fit to rows that were written before them.
-            found = self._merging.prepare(fork, beside, MergeOptions(progress=progress))
+            found = self._merger.prepare(fork, beside, MergeOptions(progress=progress))
             before, at = (side.head.snapshot_id for side in (found.compared.ours, found.compared.theirs))
             objects = _objects(found)
             if objects:
-                self._hands.take_back(objects, found.compared.relation.since)
+                self._actions.restore_objects(objects, found.compared.relation.since)
             try:
-                self._merging.merge(fork, beside, author, MergeOptions(prefer="target", progress=progress))
-                result = self._merging.merge(
+                self._merger.merge(fork, beside, author, MergeOptions(prefer="target", progress=progress))
+                result = self._merger.merge(
                     beside, fork, author, MergeOptions(prefer="source", progress=progress)
                 )
             except MergeConflict:
                 if objects:
-                    self._hands.go_back(before)
+                    self._actions.restore(before)
                 raise
             return ReplayResult(fork, onto, at, result.snapshot, tuple(found.conflicts))
 

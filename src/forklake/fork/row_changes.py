@@ -209,11 +209,11 @@ class RowComparison:
         unknown = sorted(files)
         if self._done.is_everything or not unknown:
             return set()
-        told = {(event.snapshot, event.change.object_id) for event in self._done.events}
+        recorded = {(event.snapshot, event.change.object_id) for event in self._done.events}
         return {
             file
             for file, table, began in origins_of_files(self._database, unknown)
-            if (began, table) not in told
+            if (began, table) not in recorded
         }
 
     def _table(self, table: TableId, files: _Files, here: dict[DataFileId, FileState]) -> RowChanges:

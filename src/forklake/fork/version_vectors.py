@@ -89,7 +89,7 @@ class Unseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class Divergence:
     """How a source and a target stand to each other."""
 
     since: SnapshotId
@@ -136,7 +136,7 @@ class Events:
         return Events(kept, self.is_everything, self.merged_definitions)
 
 
-def relation(database: Database, source: Head, target: Head) -> Relation | None:
+def relation(database: Database, source: Head, target: Head) -> Divergence | None:
     """What two catalogs have seen of each other; None if they have no ancestor in common."""
     bounds = _bounds(database, (source, target))
     ours, theirs = bounds[source.catalog_id], bounds[target.catalog_id]
@@ -155,7 +155,7 @@ def relation(database: Database, source: Head, target: Head) -> Relation | None:
     for vector, merges in ((mine, own_merges), (yours, met_merges)):
         for merge in merges:
             vector.add(merge.source, merge.table, merge.up_to)
-    return Relation(
+    return Divergence(
         max(min(yours.seen(catalog), bound) for catalog, bound in ours.items()),
         max(min(mine.seen(catalog), bound) for catalog, bound in theirs.items()),
         Unseen(tuple(_missing(mine, yours)), yours),

@@ -21,13 +21,13 @@ Row = tuple[int, "ForkNode | None", str]
 def as_text(tree: ForkTree) -> str:
     """A line for each catalog, with lines that lead to its forks."""
     lines: list[str] = []
-    prefixes = _prefixes([level for level, _, _ in rows_of(tree)])
-    for (_, node, text), prefix in zip(rows_of(tree), prefixes, strict=True):
+    prefixes = _prefixes([level for level, _, _ in tree_rows(tree)])
+    for (_, node, text), prefix in zip(tree_rows(tree), prefixes, strict=True):
         lines.append(prefix + (text if node is None else "  ".join([literal(node.name), *facts(node)])))
     return "\n".join(lines) or "(no catalogs)"
 
 
-def rows_of(tree: ForkTree) -> Iterator[Row]:
+def tree_rows(tree: ForkTree) -> Iterator[Row]:
     """The catalogs in order, and where some are not shown, how many."""
     hidden: list[tuple[int, int]] = []
     for node in tree.nodes:
@@ -48,16 +48,16 @@ def _more(level: int, number: int) -> Row:
 
 def facts(node: ForkNode) -> list[str]:
     """What is said of a catalog beside its name."""
-    said = [f"at {node.snapshot}"] if node.fork_snapshot is None else [f"forked at {node.fork_snapshot}"]
-    said.append(short_time(node.created_at))
-    said.append(f"{node.commits:,} commit{'' if node.commits == 1 else 's'}")
+    texts = [f"at {node.snapshot}"] if node.fork_snapshot is None else [f"forked at {node.fork_snapshot}"]
+    texts.append(short_time(node.created_at))
+    texts.append(f"{node.commits:,} commit{'' if node.commits == 1 else 's'}")
     if node.merged_at is not None:
-        said.append(f"merged into {literal(node.parent or '')} at {node.merged_at}")
+        texts.append(f"merged into {literal(node.parent or '')} at {node.merged_at}")
     if node.dropped_at is not None:
-        said.append(f"dropped at {node.dropped_at}")
+        texts.append(f"dropped at {node.dropped_at}")
     elif node.expires_at is not None:
-        said.append(f"expires {short_time(node.expires_at)}")
-    return said
+        texts.append(f"expires {short_time(node.expires_at)}")
+    return texts
 
 
 def _prefixes(levels: list[int]) -> list[str]:
@@ -77,7 +77,7 @@ def _prefixes(levels: list[int]) -> list[str]:
 
 def as_svg(tree: ForkTree) -> str:
     """A dot for each catalog, and an edge from its parent; names and numbers beside it."""
-    rows = list(rows_of(tree)) or [(0, None, "(no catalogs)")]
+    rows = list(tree_rows(tree)) or [(0, None, "(no catalogs)")]
     at: list[int] = []
     """For each level, the line of the last catalog there."""
     parts: list[str] = []
@@ -89,13 +89,13 @@ def as_svg(tree: ForkTree) -> str:
         if level:
             top = _LINE // 2 + at[level - 1] * _LINE
             parts.append(f'<path d="M{x - _STEP} {top}V{y}H{x}"/>')
-        label, said = (text, "") if node is None else (literal(node.name), "  ".join(facts(node)))
+        label, texts = (text, "") if node is None else (literal(node.name), "  ".join(facts(node)))
         parts.append(_dot(x, y, node))
         parts.append(
             f'<text x="{x + 10}" y="{y + 4}">{escape(label)}'
-            f'<tspan dx="10" class="f">{escape(said)}</tspan></text>'
+            f'<tspan dx="10" class="f">{escape(texts)}</tspan></text>'
         )
-        width = max(width, x + 40 + _LETTER * (len(label) + len(said)))
+        width = max(width, x + 40 + _LETTER * (len(label) + len(texts)))
     size = f'width="{width:.0f}" height="{len(rows) * _LINE}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="12" '

@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime, time
 
 from forklake.errors import InvalidArgument
 
-Moment = int | datetime | str
+AsOf = int | datetime | str
 """A point in time to travel to: the id of a snapshot, a datetime, or a date or time as ISO 8601 writes it."""
 
 
-def moment_of(at: object) -> int | datetime:
+def parse_as_of(at: object) -> int | datetime:
     """A snapshot id or a time; what is neither is refused. A time without a zone is local, also in text."""
     match at:
         case int() if not isinstance(at, bool):
@@ -18,7 +18,7 @@ def moment_of(at: object) -> int | datetime:
         case datetime():
             return at
         case str():
-            return _read_moment(at)
+            return _parse_timestamp(at)
         case date():
             return datetime.combine(at, time())
         case _:
@@ -27,7 +27,7 @@ def moment_of(at: object) -> int | datetime:
             )
 
 
-def _read_moment(text: str) -> datetime:
+def _parse_timestamp(text: str) -> datetime:
     if text.strip().isdecimal() and len(text.strip()) != len("20240131"):
         raise InvalidArgument(f"{text!r} is text: give the id of a snapshot as a number, {text.strip()}")
     try:
@@ -38,10 +38,10 @@ def _read_moment(text: str) -> datetime:
         ) from None
 
 
-def aware(moment: datetime) -> datetime:
+def to_utc(timestamp: datetime) -> datetime:
     """A time without a zone is meant as local time, as everywhere in Python."""
     try:
-        return moment.astimezone(UTC)
+        return timestamp.astimezone(UTC)
     except (ValueError, OverflowError):
         # At the very ends of the calendar there is no other zone.
-        return moment.replace(tzinfo=UTC)
+        return timestamp.replace(tzinfo=UTC)

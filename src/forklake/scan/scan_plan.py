@@ -166,7 +166,7 @@ class Source:
 def plan_scan(source: Source, predicate: Predicate | None = None) -> ScanPlan:
     """The files and rows that may hold what is looked for."""
     files = _candidates(source, predicate) if source.is_stored else []
-    if predicate is not None and files and not _is_settled(source, predicate):
+    if predicate is not None and files and not _is_answered(source, predicate):
         files = _kept(source, predicate.tree, files)[0]
     return _finished(source, predicate, files)
 
@@ -262,7 +262,7 @@ def _younger_than_table(source: Source, column: ColumnId) -> SnapshotId | None:
     return None if begin is None or begin == min(source.begins.values()) else begin
 
 
-def _is_settled(source: Source, predicate: Predicate) -> bool:
+def _is_answered(source: Source, predicate: Predicate) -> bool:
     """Whether the index has said all that statistics can say."""
     if not is_one_range(predicate.tree):
         return False

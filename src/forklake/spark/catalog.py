@@ -1,4 +1,4 @@
-"""Tables of a catalog as frames of Spark."""
+"""Tables of a catalog as Spark DataFrames."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from forklake.compact.compaction import (
     Planner,
     compact_all,
     compact_one,
-    filling,
-    merging,
+    delete_planner,
+    merge_planner,
 )
 from forklake.errors import InvalidArgument
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.ddl import ColumnSource
-from forklake.model.time_travel import Moment
+from forklake.model.time_travel import AsOf
 from forklake.spark.changes import read_changes
-from forklake.spark.commit import Work, Writing, publish
+from forklake.spark.commit import Work, Writing, write_and_commit
 from forklake.spark.compact import runner_on
 from forklake.spark.dml import clear, delete_rows, update_rows
 from forklake.spark.read import read_plan
 from forklake.spark.sessions import prepare
 from forklake.spark.task_results import DAY, Done
 from forklake.spark.types import given_schema
-from forklake.spark.upsert import merge_frame
-from forklake.spark.write import write_frame
+from forklake.spark.upsert import merge_dataframe
+from forklake.spark.write import write_dataframe
 
 
 class SparkCatalog(Handle):
@@ -74,7 +74,7 @@ class SparkCatalog(Handle):
         where: str | None = None,
         columns: Sequence[str] | None = None,
         *,
-        at: Moment | None = None,
+        at: AsOf | None = None,
         row_ids: bool = False,
     ) -> DataFrame:
         """Read a table as a plain DataFrame.
@@ -120,7 +120,7 @@ class SparkCatalog(Handle):
         )
 
     def _create_with_rows(
-        self, name: Name, frame: DataFrame, if_not_exists: bool, info: CommitInfo, **options: Any
+        self, name: Name, df: DataFrame, if_not_exists: bool, info: CommitInfo, **options: Any
     ) -> Table:
         target = QualifiedName.parse(name)
         if if_not_exists and scope_of(self.catalog).read().find_table(target) is not None:
@@ -128,26 +128,26 @@ class SparkCatalog(Handle):
         if isinstance(self.catalog, Catalog):
             with self.catalog.transaction(**info) as tx:
                 inside = SparkCatalog(self.spark, tx, ttl=self.ttl)
-                inside._create_with_rows(name, frame, False, CommitInfo(), **options)
+                inside._create_with_rows(name, df, False, CommitInfo(), **options)
             return self.catalog.table(name)
-        table = self.create_table(name, frame, **options, **info)
-        self.append(frame, name)
+        table = self.create_table(name, df, **options, **info)
+        self.append(df, name)
         return table
 
-    def append(self, frame: DataFrame, table: Name, *, cast: bool = False, **info: Unpack[CommitInfo]) -> int:
+    def append(self, df: DataFrame, table: Name, *, cast: bool = False, **info: Unpack[CommitInfo]) -> int:
         """Insert the rows of a DataFrame, as one snapshot. Returns the number of rows.
 
         Columns are matched by name; missing ones get their defaults. `cast` converts values as in
         `Table.append`.
         """
-        given = _checked(frame)
+        given = _checked(df)
         return self._publish(
-            table, "append", lambda writing: write_frame(given, writing, cast=cast), info
+            table, "append", lambda writing: write_dataframe(given, writing, cast=cast), info
         ).inserted
 
     def overwrite(
         self,
-        frame: DataFrame,
+        df: DataFrame,
         table: Name,
         where: str | None = None,
         *,
@@ -155,13 +155,13 @@ class SparkCatalog(Handle):
         **info: Unpack[CommitInfo],
     ) -> int:
         """Delete the matching rows, or all, and insert those of a DataFrame. Returns their number."""
-        given = _checked(frame)
+        given = _checked(df)
 
         def work(writing: Writing) -> list[Done]:
             if where is not None:
-                return [*delete_rows(self.spark, writing, where), *write_frame(given, writing, cast=cast)]
+                return [*delete_rows(self.spark, writing, where), *write_dataframe(given, writing, cast=cast)]
             cleared = [] if writing.inside else [clear(writing)]
-            return [*cleared, *write_frame(given, writing, cast=cast)]
+            return [*cleared, *write_dataframe(given, writing, cast=cast)]
 
         empty = self.catalog.table(table).delete if where is None else None
         return self._publish(table, "overwrite", work, info, before=empty).inserted
@@ -195,7 +195,7 @@ class SparkCatalog(Handle):
 
     def merge(
         self,
-        frame: DataFrame,
+        df: DataFrame,
         table: Name,
         on: str | Sequence[str],
         *,
@@ -205,10 +205,10 @@ class SparkCatalog(Handle):
         **info: Unpack[CommitInfo],
     ) -> RowsMerged:
         """Upsert the rows of a DataFrame; see `Table.merge`."""
-        given = _checked(frame)
+        given = _checked(df)
 
         def work(writing: Writing) -> list[Done]:
-            return merge_frame(self.spark, writing, given, on, when_matched, when_not_matched, cast=cast)
+            return merge_dataframe(self.spark, writing, given, on, when_matched, when_not_matched, cast=cast)
 
         return self._publish(table, "merge", work, info)
 
@@ -233,7 +233,7 @@ class SparkCatalog(Handle):
         **info: Unpack[CommitInfo],
     ) -> CompactResult:
         """Merge small files and write inlined rows to files, on Spark; see `Catalog.compact`."""
-        return self._compact(table, merging(min_files), info, dry_run=dry_run, progress=progress)
+        return self._compact(table, merge_planner(min_files), info, dry_run=dry_run, progress=progress)
 
     def rewrite_deletes(
         self,
@@ -246,7 +246,7 @@ class SparkCatalog(Handle):
     ) -> CompactResult:
         """Rewrite files of which at least this share of rows is deleted, of one table or of all."""
         table, threshold = table_first(table, threshold)
-        return self._compact(table, filling(threshold), info, dry_run=dry_run, progress=progress)
+        return self._compact(table, delete_planner(threshold), info, dry_run=dry_run, progress=progress)
 
     def _compact(
         self,
@@ -275,7 +275,7 @@ class SparkCatalog(Handle):
     ) -> RowsMerged:
         scope = scope_of(self.catalog).with_commit_info(**info)
         prepare(self.spark)
-        return publish(scope, table, work, operation=operation, ttl=self.ttl, before=before)
+        return write_and_commit(scope, table, work, operation=operation, ttl=self.ttl, before=before)
 
 
 def _kind(value: object) -> str:
@@ -284,10 +284,10 @@ def _kind(value: object) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _checked(frame: object) -> DataFrame:
-    if not isinstance(frame, DataFrame):
+def _checked(df: object) -> DataFrame:
+    if not isinstance(df, DataFrame):
         raise InvalidArgument(
-            f"rows are given as a frame of Spark, before the name of the table, not as {_kind(frame)}"
+            f"rows are given as a Spark DataFrame, before the name of the table, not as {_kind(df)}"
         )
-    prepare(frame.sparkSession)
-    return frame
+    prepare(df.sparkSession)
+    return df

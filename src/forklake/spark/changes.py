@@ -1,4 +1,4 @@
-"""The change feed of a table as a frame: rows that came and went, with both sides of updates."""
+"""The change feed of a table as a DataFrame: rows that came and went, with both sides of updates."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Writing:
 Work = Callable[[Writing], Iterable[Done]]
 
 
-def publish(
+def write_and_commit(
     scope: Scope,
     table: Name,
     work: Work,

@@ -1,7 +1,7 @@
 """Conditions of `where=` in Spark's SQL, with the meaning that they have in the local engine. Pure.
 
 What is certain, comparisons of columns with values, comes from the tree that files are pruned by. Of the rest
-only what both engines do alike is taken. The other is refused: frames have Spark's own `filter` for it.
+only what both engines do alike is taken. The other is refused: DataFrames have Spark's own `filter` for it.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def _signs() -> dict[type[exp.Expr], str]:
 def condition(
     predicate: Predicate, columns: Columns, names: Mapping[ColumnId, str], nanos: Mapping[ColumnId, str]
 ) -> str:
-    """A condition over a frame whose columns have these names.
+    """A condition over a DataFrame whose columns have these names.
 
     `nanos` names further columns, where a TIMESTAMP_NS is a number of nanoseconds.
     """
-    return _Translation(predicate, columns, names, nanos).said()
+    return _Translation(predicate, columns, names, nanos).sql()
 
 
 class _Translation:
@@ -83,7 +83,7 @@ class _Translation:
             if column.id in names:
                 self._learn(column, name(names[column.id]))
 
-    def said(self) -> str:
+    def sql(self) -> str:
         return self._part(self.root)
 
     def _learn(self, column: Column, place: str) -> None:
@@ -92,10 +92,10 @@ class _Translation:
             self._learn(child, field_of(place, child.name))
 
     def _refuse(self, part: exp.Expr | str) -> NoReturn:
-        said = part if isinstance(part, str) else repr(part.sql(dialect="duckdb")[:80])
+        sql = part if isinstance(part, str) else repr(part.sql(dialect="duckdb")[:80])
         raise InvalidPredicate(
-            f"the predicate {self.text[:80]!r} cannot be given to Spark because of {said}: "
-            "leave that part out, and filter the frame with a condition of Spark's own"
+            f"the predicate {self.text[:80]!r} cannot be given to Spark because of {sql}: "
+            "leave that part out, and filter the DataFrame with a condition of Spark's own"
         )
 
     # ---- Parts of the text ---
@@ -114,17 +114,17 @@ class _Translation:
                 return self._opaque(part) if _is_opaque(node) else self._node(node)
 
     def _opaque(self, part: exp.Expr) -> str:
-        said = None
+        sql = None
         if isinstance(part, exp.Like):
-            said = self._like(part)
+            sql = self._like(part)
         elif type(part) in _signs():
-            said = self._between_values(part, _signs()[type(part)])
+            sql = self._between_values(part, _signs()[type(part)])
         elif isinstance(part, exp.NullSafeNEQ):
             same = self._between_values(part, "<=>")
-            said = None if same is None else f"(NOT {same})"
-        if said is None:
+            sql = None if same is None else f"(NOT {same})"
+        if sql is None:
             self._refuse(part)
-        return f"(NOT {said})" if part.args.get("negate") else said
+        return f"(NOT {sql})" if part.args.get("negate") else sql
 
     def _like(self, part: exp.Like) -> str | None:
         column, pattern = column_of(part.this, self.columns), part.expression
@@ -132,7 +132,7 @@ class _Translation:
             return None
         if not isinstance(pattern, exp.Literal) or not pattern.is_string:
             return None
-        # In DuckDB nothing escapes unless it is said, in Spark a backslash does.
+        # In DuckDB nothing escapes unless it is asked to, in Spark a backslash does.
         escape = (
             next(sign for sign in "\\!~^|#" if sign not in pattern.this) if "\\" in pattern.this else "\\"
         )
@@ -189,9 +189,9 @@ class _Translation:
                 return f"({place} IN ({among}))"
             case In():
                 if column.type in _LISTED and column.id not in self.nanos:
-                    said = [_literal(value, column.data_type) for value in leaf.values]
-                    if None not in said:
-                        return f"({place} IN ({', '.join(map(str, said))}))"
+                    sql = [_literal(value, column.data_type) for value in leaf.values]
+                    if None not in sql:
+                        return f"({place} IN ({', '.join(map(str, sql))}))"
                 found = [self._compared(column, place, "=", value) for value in leaf.values]
                 return f"({' OR '.join(found)})"
 
@@ -202,10 +202,10 @@ class _Translation:
         exact = _grid(kind)
         if exact is not None and isinstance(value, int | Number) and not isinstance(value, bool):
             return _on_grid(place, op, Number(value), exact)
-        said = _literal(value, kind)
-        if said is None:
+        sql = _literal(value, kind)
+        if sql is None:
             self._refuse(f"a comparison with {column.name!r}, which is {to_sql(kind)}")
-        return f"({place} {_spelled(op)} {said})"
+        return f"({place} {_spelled(op)} {sql})"
 
 
 def _among(column: Column, values: Sequence[Value]) -> str | None:
@@ -331,16 +331,16 @@ def _literal(value: Value | None, kind: DataType) -> str | None:
         case UUID() if word == "uuid":
             return f"'{value}'"
         case date() | time():
-            return _moment(value, word)
+            return _timestamp(value, word)
         case _:
             return None
 
 
-def _moment(value: date | time, word: str) -> str | None:
+def _timestamp(value: date | time, word: str) -> str | None:
     match value:
         case datetime() if word == "timestamptz":
-            moment = value.astimezone(UTC).replace(tzinfo=None)
-            return f"TIMESTAMP'{moment.isoformat(' ', 'microseconds')}+00:00'"
+            timestamp = value.astimezone(UTC).replace(tzinfo=None)
+            return f"TIMESTAMP'{timestamp.isoformat(' ', 'microseconds')}+00:00'"
         case datetime() if value.tzinfo is None and word in _MOMENTS:
             return f"TIMESTAMP_NTZ'{value.isoformat(' ', 'microseconds')}'"
         case date() if word == "date":

@@ -1,4 +1,4 @@
-"""Rows that are gone, left out of a frame of files.
+"""Rows that are gone, left out of a DataFrame of files.
 
 Up to many millions of rows, the plan takes a bit for each row along: a filter looks it up, and Spark reads,
 prunes and pushes filters as if nothing were gone. A join costs more for each row, even one that is broadcast;
@@ -26,7 +26,7 @@ from forklake.spark import paths
 from forklake.spark.types import lists_of
 
 PATH, INDEX, SIZE = "path", "index", "size"
-"""What a frame may show of the place of each row."""
+"""What a DataFrame may show of the place of each row."""
 SHOWN = {
     PATH: "_metadata.file_path",
     INDEX: "_metadata.row_index",
@@ -52,21 +52,21 @@ _THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Holes:
-    """How rows that are gone are left out of a frame of some files."""
+class DeletionFilter:
+    """How rows that are gone are left out of a DataFrame of some files."""
 
     needed: frozenset[str]
-    """What the frame has to show of the place of each row; the less, the faster."""
+    """What the DataFrame has to show of the place of each row; the less, the faster."""
     without: Callable[[DataFrame], DataFrame]
 
 
-def holes_of(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> Holes:
+def deletion_filter(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DeletionFilter:
     """How to read files that lost some of their rows."""
     slots = _slots(spark, storage, files)
     if slots is None:
-        return Holes(frozenset({PATH, INDEX}), lambda frame: _joined(spark, storage, frame, files))
+        return DeletionFilter(frozenset({PATH, INDEX}), lambda df: _joined(spark, storage, df, files))
     lost = _is_lost(spark, slots, files, _positions(storage, files))
-    return Holes(frozenset({SIZE if slots.by_size else PATH, INDEX}), lambda frame: frame.where(~lost))
+    return DeletionFilter(frozenset({SIZE if slots.by_size else PATH, INDEX}), lambda df: df.where(~lost))
 
 
 def _is_too_much(files: Sequence[ScanFile]) -> bool:
@@ -185,18 +185,18 @@ def _start(numbers: Expression, slots: _Slots) -> Expression:
         return F.get(numbers, (place.bitwiseAND(F.lit((1 << slots.bits) - 1)) * 2 + more).cast("int"))
 
     other = F.shiftright(key, slots.bits)
-    said = F.lit("a file is not the one that was written: its size is another")
+    message = F.lit("a file is not the one that was written: its size is another")
     return (
         F.when(at(key, 0) == key, at(key, 1))
         .when(at(other, 0) == key, at(other, 1))
-        .otherwise(F.raise_error(said).cast("bigint"))
+        .otherwise(F.raise_error(message).cast("bigint"))
     )
 
 
 # ---- A join ---
 
 
-def _joined(spark: SparkSession, storage: Storage, frame: DataFrame, files: Sequence[ScanFile]) -> DataFrame:
+def _joined(spark: SparkSession, storage: Storage, df: DataFrame, files: Sequence[ScanFile]) -> DataFrame:
     """Rows without those that are gone, found by one number, and told apart by the exact place.
 
     The position alone is the fastest such number, unless each is gone from several files.
@@ -206,10 +206,10 @@ def _joined(spark: SparkSession, storage: Storage, frame: DataFrame, files: Sequ
     lost = F.broadcast(lost) if gone <= _MOST_BROADCAST else lost
     exact = same(PATH, "place")
     if gone <= max(file.file.record_count for file in files):
-        return frame.join(lost, F.expr(f"{INDEX} = position AND {exact}"), "left_anti")
+        return df.join(lost, F.expr(f"{INDEX} = position AND {exact}"), "left_anti")
     lost = lost.selectExpr("*", "xxhash64(place, position) AS hash")
     on = f"xxhash64({PATH}, {INDEX}) = hash AND {same(INDEX, 'position')} AND {exact}"
-    return frame.join(lost, F.expr(on), "left_anti")
+    return df.join(lost, F.expr(on), "left_anti")
 
 
 def same(one: str, other: str) -> str:
@@ -227,10 +227,10 @@ def _listed(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) ->
             "positions": lists_of([file.deleted for file in here if file.deleted is not None]),
         }
     )
-    frame = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
-    frame = frame.selectExpr("place", "explode(positions) AS position")
+    df = spark.createDataFrame(table, "place STRING, positions ARRAY<BIGINT>")
+    df = df.selectExpr("place", "explode(positions) AS position")
     named = [file for file in files if file.file.deletes is not None]
-    return frame.union(_from_files(spark, storage, named)) if named else frame
+    return df.union(_from_files(spark, storage, named)) if named else df
 
 
 def _from_files(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DataFrame:

@@ -21,7 +21,7 @@ from forklake.scan.scan_plan import ScanPlan, plan_scan
 from forklake.spark.jobs import each
 from forklake.spark.plan_splits import parts_of
 from forklake.spark.task_results import Done
-from forklake.spark.task_writes import Hands
+from forklake.spark.task_writes import TaskWriter
 
 if TYPE_CHECKING:
     from forklake.spark.commit import Writing
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class _Piece:
     """Some files of a plan, and what is to be done to their rows."""
 
-    hands: Hands
+    writer: TaskWriter
     number: int
     plan: ScanPlan
     values: Mapping[str, str] | None
@@ -41,16 +41,16 @@ class _Piece:
         return self._deleted() if self.values is None else self._updated(self.values)
 
     def _deleted(self) -> Done:
-        found = find_rows(self.hands.engine, self.plan)
+        found = find_rows(self.writer.engine, self.plan)
         # An overwrite has parts with rows beside these.
-        manifest = self.hands.delete(found, f"delete-{self.number}")
+        manifest = self.writer.delete(found, f"delete-{self.number}")
         return Done(manifest.to_json(), deleted=_count(found))
 
     def _updated(self, values: Mapping[str, str]) -> Done:
-        places, batches = updated_rows(self.hands.engine, self.plan, values)
-        written = self.hands.write(batches, self.number)
+        places, batches = updated_rows(self.writer.engine, self.plan, values)
+        written = self.writer.write(batches, self.number)
         found = places.found()
-        manifest = Manifest.joined([written, self.hands.delete(found, self.number)])
+        manifest = Manifest.joined([written, self.writer.delete(found, self.number)])
         return Done(manifest.to_json(), updated=_count(found))
 
 
@@ -85,6 +85,6 @@ def _all(
 ) -> list[Done]:
     predicate = condition_of(writing.context.engine, where, writing.table.columns)
     plan = plan_scan(writing.draft.source(writing.table), predicate)
-    hands = Hands.of(writing)
-    pieces = [_Piece(hands, number, part, values) for number, part in enumerate(parts_of(plan))]
+    writer = TaskWriter.of(writing)
+    pieces = [_Piece(writer, number, part, values) for number, part in enumerate(parts_of(plan))]
     return each(spark, pieces, _Piece.done)

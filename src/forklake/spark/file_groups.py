@@ -1,9 +1,9 @@
 """The files of a plan in groups that Spark reads by one call: their columns are found in the same way.
 
-Spark finds columns by id, but gives a filter to Parquet under the name that the column has in the frame. If
-another column of the file has that name, rows are lost. So a column is read under its name only where that
-is certain to be its name in the file. All others get a name that no file has: they are read rightly, and
-Parquet is told nothing of them.
+Spark finds columns by id, but gives a filter to Parquet under the name that the column has in the DataFrame.
+If another column of the file has that name, rows are lost. So a column is read under its name only where that
+is certain to be its name in the file. All others get a name that no file has: they are read rightly, and no
+filter on them reaches Parquet.
 
 Of a struct, Spark reads only the fields that are asked for, and forgets all ids of the column when it does:
 it finds it by name. So where a column goes by another name, those inside of it are disguised too, and the
@@ -20,7 +20,7 @@ from forklake.data.conform import id_of
 from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.storage import Storage
 from forklake.engine.file_columns import by_mapping, footer_schema
-from forklake.engine.sql_text import Shape
+from forklake.engine.sql_text import FileColumn
 from forklake.errors import UnknownType
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
@@ -45,7 +45,7 @@ class Group:
     columns: Columns
     names: dict[ColumnId, str]
     """What each is called while it is read."""
-    shapes: tuple[Shape, ...] | None = None
+    shapes: tuple[FileColumn, ...] | None = None
     """Given if columns are found by the names in them and not by id."""
     disguised: frozenset[ColumnId] = frozenset()
     """Columns whose fields have other names while they are read."""
@@ -154,7 +154,7 @@ def _fits_by_id(found: dict[int | None, pa.Field], columns: Columns) -> bool:
     return all(_fits(found[column.id], column) for column in columns if column.id in found)
 
 
-def _fits_by_name(schema: pa.Schema, shape: Shape) -> bool:
+def _fits_by_name(schema: pa.Schema, shape: FileColumn) -> bool:
     if shape.name is None:
         return True
     fields = [field for field in schema if field.name.lower() == shape.name.lower()]

@@ -49,7 +49,7 @@ def each(
 ) -> list[R]:
     """Do every piece, each in a task of its own; results come in any order.
 
-    If some cannot be done, `failed` gets to know what came of the others before that is said.
+    If some cannot be done, `failed` gets to know what came of the others before that is message.
     """
     if not pieces:
         return []
@@ -74,14 +74,14 @@ def each(
 
 
 def through(
-    frame: DataFrame,
+    df: DataFrame,
     work: Callable[[Iterator[pa.RecordBatch]], Iterator[R]],
     failed: Callable[[list[R]], object] = _forget,
 ) -> list[R]:
-    """Give the rows of a frame to workers, task by task, and only what they say of them comes back."""
-    names = frame.columns
+    """Give the rows of a DataFrame to workers, task by task, and only what they say of them comes back."""
+    names = df.columns
     # Spark takes names with dots for more than one, and backticks for its own.
-    frame = frame.toDF(*(f"c{at}" for at in range(len(names))))
+    df = df.toDF(*(f"c{at}" for at in range(len(names))))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
@@ -92,10 +92,10 @@ def through(
         yield pa.record_batch({"found": pa.array([pickle.dumps(one) for one in found], pa.binary())})
 
     with failures("run this"):
-        told = frame.mapInArrow(run, _FOUND).toArrow().column("found").to_pylist()
-    said = [pickle.loads(one) for one in told]  # noqa: S301
-    found: list[R] = [one for one in said if not isinstance(one, ForklakeError)]
-    for one in said:
+        messages_back = df.mapInArrow(run, _FOUND).toArrow().column("found").to_pylist()
+    message = [pickle.loads(one) for one in messages_back]  # noqa: S301
+    found: list[R] = [one for one in message if not isinstance(one, ForklakeError)]
+    for one in message:
         if isinstance(one, ForklakeError):
             failed(found)
             raise one
@@ -114,22 +114,22 @@ def failures(what: str) -> Generator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        said = str(error)
-        ours = _OURS.search(said)
+        message = str(error)
+        ours = _OURS.search(message)
         if ours is not None:
             # A worker had to raise it in the midst of a query, where Spark can only quote it.
             raise getattr(errors, ours[1], EngineError)(ours[2]) from error
-        if _MISSING in said:
+        if _MISSING in message:
             raise EngineError(
                 f"Spark could not {what}, and nothing has changed: the Python of its workers has no "
                 "forklake. Install it there, and let PYSPARK_PYTHON name that Python before Spark starts"
             ) from error
         state = error.getSqlState() if isinstance(error, PySparkException) else None
-        # Of data, of a statement, or raised by the frame itself.
+        # Of data, of a statement, or raised by the DataFrame itself.
         if (state or "").startswith(("2", "4", "P0")):
-            raise InvalidData(f"Spark could not {what}: {said[:_LONGEST]}") from error
-        aborted = _ABORTED.search(said)
-        cause = said[:_LONGEST] if aborted is None else aborted[0][:_LONGEST]
+            raise InvalidData(f"Spark could not {what}: {message[:_LONGEST]}") from error
+        aborted = _ABORTED.search(message)
+        cause = message[:_LONGEST] if aborted is None else aborted[0][:_LONGEST]
         raise EngineError(f"Spark could not {what}, and nothing has changed: {cause}") from error
 
 

@@ -62,8 +62,8 @@ def keys_of(partitioning: Partitioning | None, columns: Columns) -> list[Key] | 
     return keys
 
 
-def gathered(frame: DataFrame, keys: Sequence[Key], given: Mapping[str, str]) -> DataFrame:
-    """The rows as they came, those of a partition together; `given` has the frame's names of columns.
+def gathered(df: DataFrame, keys: Sequence[Key], given: Mapping[str, str]) -> DataFrame:
+    """The rows as they came, those of a partition together; `given` has the DataFrame's names of columns.
 
     Each partition gets few files, and yet no task has a large one all alone.
     """
@@ -73,9 +73,9 @@ def gathered(frame: DataFrame, keys: Sequence[Key], given: Mapping[str, str]) ->
         if (named := given.get(key.column.name)) is None:
             continue
         if key.transform != "identity":
-            frame = frame.withColumn(key.name, F.expr(key.part(name(named))))
+            df = df.withColumn(key.name, F.expr(key.part(name(named))))
         by.append(named if key.transform == "identity" else key.name)
-    return frame.hint("rebalance", *(F.col(attribute(one)) for one in by)) if by else frame
+    return df.hint("rebalance", *(F.col(attribute(one)) for one in by)) if by else df
 
 
 def _part(column: Column, transform: str, value: str) -> str:

@@ -1,4 +1,4 @@
-"""A scan plan as a frame of Spark: files by field id, without what was deleted, and rows that came along."""
+"""A scan plan as a Spark DataFrame: files by field id, without what was deleted, and rows that came along."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from forklake.scan.inlined_rows import AMONG, WITHIN, gather
 from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows
 from forklake.spark import paths
 from forklake.spark.condition import condition
-from forklake.spark.deleted_rows import INDEX, PATH, READ_OPTIONS, SHOWN, holes_of, same
+from forklake.spark.deleted_rows import INDEX, PATH, READ_OPTIONS, SHOWN, deletion_filter, same
 from forklake.spark.file_groups import Group, Grouped, grouped, holed
 from forklake.spark.sessions import has_hadoop_aws
 from forklake.spark.sql_text import name
@@ -53,7 +53,7 @@ DATA_FILE = "data_file"
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What the parts of a frame have to show. A column is named by its id until the very end."""
+    """What the parts of a DataFrame have to show. A column is named by its id until the very end."""
 
     columns: Columns
     nanos: Mapping[ColumnId, str]
@@ -85,16 +85,16 @@ def _r(column: Column) -> str:
 
 
 def read_plan(spark: SparkSession, context: LakeContext, plan: ScanPlan, selection: Selection) -> DataFrame:
-    """The rows of a plan as a frame. Nothing is read before Spark is asked for it."""
+    """The rows of a plan as a DataFrame. Nothing is read before Spark is asked for it."""
     context.engine.verify(plan)
     wanted = _wanted(plan, selection)
     # Said first, so that a condition that Spark cannot take is refused before anything is opened.
     filtered = None if plan.predicate is None else _condition(plan, wanted)
-    frame = _united(_parts(spark, context.storage, plan, wanted))
+    df = _united(_parts(spark, context.storage, plan, wanted))
     if filtered is not None:
-        frame = frame.where(filtered)
+        df = df.where(filtered)
     shown_names = [f"{_place(selection.path(column))} AS {name(column.name)}" for column in selection.columns]
-    return frame.selectExpr(*shown_names, *([ROW_ID] if wanted.row_id else []))
+    return df.selectExpr(*shown_names, *([ROW_ID] if wanted.row_id else []))
 
 
 def read_places(
@@ -138,10 +138,10 @@ def _known_by_path(spark: SparkSession, facts: pa.Table, schema: T.StructType) -
 
 
 def _united(parts: Sequence[DataFrame]) -> DataFrame:
-    frame = parts[0]
+    df = parts[0]
     for part in parts[1:]:
-        frame = frame.union(part)
-    return frame
+        df = df.union(part)
+    return df
 
 
 def _wanted(plan: ScanPlan, selection: Selection) -> _Wanted:
@@ -202,27 +202,27 @@ def _native(
     *,
     lost: bool,
 ) -> DataFrame:
-    frame = _opened(spark, storage, group, files, wanted)
+    df = _opened(spark, storage, group, files, wanted)
     facts = _facts(storage, group, files, wanted)
     alone = len(files) == 1 and not group.in_path
-    holes = holes_of(spark, storage, files) if lost else None
-    needed = set(() if holes is None else holes.needed)
+    deletions = deletion_filter(spark, storage, files) if lost else None
+    needed = set(() if deletions is None else deletions.needed)
     needed |= {PATH, INDEX} if facts is not None or wanted.place else set()
     place = [f"{SHOWN[extra]} AS {extra}" for extra in sorted(needed)]
     # From here on all names are ours, whatever the columns are called.
     read = [f"{name(group.names[column.id])} AS {_r(column)}" for column in _inside(group)]
     read += [f"{name(ROW_ID_NAME)} AS {_EMBEDDED}"] if _has_ids(group, wanted) else []
-    frame = frame.selectExpr(*read, *place) if read or place else frame
-    if holes is not None:
-        frame = holes.without(frame)
+    df = df.selectExpr(*read, *place) if read or place else df
+    if deletions is not None:
+        df = deletions.without(df)
     start, number = "start", DATA_FILE
     if facts is not None and alone:
         start, number = f"CAST({_started(files[0])} AS BIGINT)", f"{files[0].file.id}L"
     elif facts is not None:
-        frame = frame.join(_known_by_path(spark, facts, _facts_schema(facts, group)), F.expr(_BY_PATH))
+        df = df.join(_known_by_path(spark, facts, _facts_schema(facts, group)), F.expr(_BY_PATH))
     elif wanted.place:
         number = "CAST(NULL AS BIGINT)"
-    return frame.selectExpr(*_shown(group, wanted, start, number), *([PATH] if wanted.place else []))
+    return df.selectExpr(*_shown(group, wanted, start, number), *([PATH] if wanted.place else []))
 
 
 def _opened(

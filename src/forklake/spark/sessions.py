@@ -26,7 +26,7 @@ SETTINGS: Mapping[str, str] = {
     # took 26.8 s that way and 2.1 s without.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
-"""What a session has to have set while frames of tables are used; all of it can be set at any time."""
+"""What a session has to have set while DataFrames of tables are used; all of it can be set at any time."""
 
 _LOCAL_ONLY = {"SPARK_LOCAL_IP": "127.0.0.1"}
 _REMOTE = "sc://"
@@ -54,7 +54,7 @@ def session(
     if found is None:
         if not remote:
             _prepare_machine(master)
-        # Values that are shown, and texts that become moments, then mean the same everywhere.
+        # Values that are shown, and texts that become timestamps, then mean the same everywhere.
         builder = builder.config("spark.sql.session.timeZone", "UTC")
     for name, value in {**SETTINGS, **(conf or {})}.items():
         builder = builder.config(name, value)
@@ -100,8 +100,8 @@ def has_hadoop_aws(spark: SparkSession) -> bool:
 
 def _cause(error: Exception) -> str:
     """What Java says, without where in its code it says so."""
-    said = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
-    return said.strip().split("\n", 1)[0]
+    message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    return message.strip().split("\n", 1)[0]
 
 
 def _prepare_machine(master: str | None) -> None:

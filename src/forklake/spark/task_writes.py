@@ -1,4 +1,4 @@
-"""What a worker has in its hands: where it writes rows, and where it says which rows go."""
+"""What a worker has in its writer: where it writes rows, and where it says which rows go."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class TaskWriter:
     """One change of one table, as far as a worker has to know it."""
 
     ds: DistributedSnapshot
@@ -31,7 +31,7 @@ class Hands:
     s3: S3Options
 
     @classmethod
-    def of(cls, writing: Writing) -> Hands:
+    def of(cls, writing: Writing) -> TaskWriter:
         """Those of all who work on a change."""
         return cls(writing.ds, writing.inside, writing.context.storage.s3.options)
 

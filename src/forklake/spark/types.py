@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.conform import offsets_of
 from forklake.data.defaults import initial_of
-from forklake.engine.sql_text import Shape
+from forklake.engine.sql_text import FileColumn
 from forklake.errors import UnknownType
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
@@ -94,7 +94,7 @@ _CASTS: dict[str, pa.DataType] = {
     "uint64": pa.decimal128(20, 0),
 }
 _MICROS = {"timestamp_s": 10**6, "timestamp_ms": 10**3, "timestamp": 1}
-_FIRST_MOMENT = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_FIRST_TIMESTAMP = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 _TEXT_OF_UUID = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
@@ -135,7 +135,7 @@ def numbered(column: Column) -> dict[str, int]:
     return {FIELD_ID: int(column.id)}
 
 
-def read_type_by_name(shape: Shape) -> spark.DataType:
+def read_type_by_name(shape: FileColumn) -> spark.DataType:
     """The same for files that know columns by names; what has none there is a name that no file has."""
     children = shape.children
     match shape.column.type:
@@ -170,12 +170,12 @@ def ddl(type: spark.DataType) -> str:
 
 
 def shown_type(type: DataType) -> spark.DataType:
-    """The type that a column has in frames."""
+    """The type that a column has in DataFrames."""
     return _of(type, _SHOWN)
 
 
 def shown_schema(columns: Columns) -> spark.StructType:
-    """What a frame of these columns looks like."""
+    """What a DataFrame of these columns looks like."""
     return spark.StructType([spark.StructField(c.name, shown_type(c.data_type)) for c in columns])
 
 
@@ -196,7 +196,7 @@ def _of(type: DataType, scalars: dict[str, spark.DataType]) -> spark.DataType:
 
 
 def given_schema(schema: spark.StructType) -> pa.Schema:
-    """The columns that a table gets from those of a frame."""
+    """The columns that a table gets from those of a DataFrame."""
     for field in schema.fields:
         # Arrow would make a struct of bytes of it.
         if "variant" in field.dataType.simpleString():
@@ -204,7 +204,7 @@ def given_schema(schema: spark.StructType) -> pa.Schema:
     try:
         return to_arrow_schema(schema, timezone="UTC")
     except PySparkException as error:
-        raise UnknownType(f"a table has no type for a column of this frame: {error}") from error
+        raise UnknownType(f"a table has no type for a column of this DataFrame: {error}") from error
 
 
 def takes(column: Column, given: spark.DataType) -> bool:
@@ -244,7 +244,7 @@ def shown(expression: str, type: DataType, depth: int = 0) -> str:
             return "concat(" + ", '-', ".join(f"substr({digits}, {a}, {n})" for a, n in _TEXT_OF_UUID) + ")"
         case _:
             micros = f"({expression} - pmod({expression}, 1000L)) div 1000L"
-            return f"timestampadd(MICROSECOND, {micros}, {_FIRST_MOMENT})"
+            return f"timestampadd(MICROSECOND, {micros}, {_FIRST_TIMESTAMP})"
 
 
 def _has_other_form(type: DataType) -> bool:
@@ -305,8 +305,8 @@ def _literal(value: object, type: DataType) -> str:
             return f"date_from_unix_date({value})"
         case Scalar("timestamptz"), int():
             return f"timestamp_micros({value}L)"
-        case Scalar(moment), int() if moment in _MICROS:
-            return f"timestampadd(MICROSECOND, {value * _MICROS[moment]}L, {_FIRST_MOMENT})"
+        case Scalar(name), int() if name in _MICROS:
+            return f"timestampadd(MICROSECOND, {value * _MICROS[name]}L, {_FIRST_TIMESTAMP})"
         case _, time():
             return f"TIME'{value.replace(tzinfo=None).isoformat('microseconds')}'"
         case _, bool():

@@ -1,7 +1,8 @@
-"""Merging a frame into a table: Spark joins the keys, and those who have the files do the rest.
+"""Upserts a DataFrame into a table: Spark joins the keys, and the tasks that have the files do the rest.
 
-Of the table only the keys are read for the join, in files that may have one of the frame. Rows of the frame
-that meet one then go to the task that has its file, and there are joined to the whole row by its position.
+Of the table only the keys are read for the join, in files that may have one of the DataFrame. Rows of the
+DataFrame that meet one then go to the task that has its file, and there are joined to the whole row by its
+position.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from forklake.spark.jobs import failures, task_number, through
 from forklake.spark.plan_splits import only
 from forklake.spark.read import DATA_FILE, located, read_places
 from forklake.spark.task_results import Done
-from forklake.spark.task_writes import Hands
+from forklake.spark.task_writes import TaskWriter
 from forklake.spark.types import ALIKE, ddl, given_schema, shown_type, takes, to_arrow
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ class _ByPosition(Join):
 
 
 @dataclass(frozen=True, slots=True)
-class _Merging:
+class _UpsertTask:
     """All that a worker has to know of a merge."""
 
-    hands: Hands
+    writer: TaskWriter
     plan: ScanPlan
     places: Mapping[DataFileId, ScanFile | ScanRows]
     names: tuple[str, ...]
@@ -95,10 +96,10 @@ class _Merging:
         runs = _Runs(batches)
         part = task_number()
         counted = _Counted()
-        fresh = self.hands.write(self._fresh(runs.without_file(), counted), part, unless_there=True)
+        fresh = self.writer.write(self._fresh(runs.without_file(), counted), part, unless_there=True)
         found: dict[DataFileId, tuple[ScanFile | ScanRows, pa.Array]] = {}
-        changed = self.hands.write(self._changed(runs, found), part)
-        gone = self.hands.delete(found, part)
+        changed = self.writer.write(self._changed(runs, found), part)
+        gone = self.writer.delete(found, part)
         met = sum(len(positions) for _, positions in found.values())
         manifest = Manifest.joined([fresh, changed, gone])
         if manifest.entries:
@@ -109,11 +110,11 @@ class _Merging:
         """Rows of the source that met none, as rows of the table."""
         if self.inserted is None:
             return
-        chosen = tuple(column for column in self.hands.columns if column.name in self.inserted)
+        chosen = tuple(column for column in self.writer.columns if column.name in self.inserted)
         nothing = only(self.plan, ())
         for batch in batches:
-            join = join_of(self._given(batch), self.on, self.hands.columns, cast=self.cast)
-            for rows in unmatched_rows(self.hands.engine, nothing, join, self.inserted, chosen):
+            join = join_of(self._given(batch), self.on, self.writer.columns, cast=self.cast)
+            for rows in unmatched_rows(self.writer.engine, nothing, join, self.inserted, chosen):
                 counted.rows += rows.num_rows
                 yield rows
 
@@ -128,10 +129,10 @@ class _Merging:
             return
         for files, batches in runs.by_files():
             rows = pa.Table.from_batches(batches)
-            join = join_of(self._given(rows), self.on, self.hands.columns, cast=self.cast)
+            join = join_of(self._given(rows), self.on, self.writer.columns, cast=self.cast)
             joined = _ByPosition.of(join, rows.column(INDEX), rows.column(DATA_FILE))
             part = only(self.plan, [self.places[file] for file in files])
-            places, values = matched_rows(self.hands.engine, part, joined, self.changed)
+            places, values = matched_rows(self.writer.engine, part, joined, self.changed)
             yield from values
             found |= places.found(twice="refused")
 
@@ -194,20 +195,20 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         start = run
 
 
-def merge_frame(
+def merge_dataframe(
     spark: SparkSession,
     writing: Writing,
-    frame: DataFrame,
+    df: DataFrame,
     on: str | Sequence[str],
     when_matched: object,
     when_not_matched: object,
     *,
     cast: bool = False,
 ) -> list[Done]:
-    """Bring rows of a frame into a table: those with the same keys change, the others are new."""
+    """Bring rows of a DataFrame into a table: those with the same keys change, the others are new."""
     columns = writing.target.columns
     # Without rows, and yet all that can be wrong with columns shows.
-    join = join_of(given_schema(frame.schema).empty_table(), on, columns, cast=cast)
+    join = join_of(given_schema(df.schema).empty_table(), on, columns, cast=cast)
     check_extra(join, columns, when_matched, when_not_matched)
     changed = matched_values(when_matched, join, columns)
     inserted = unmatched_values(when_not_matched, join, columns)
@@ -216,7 +217,7 @@ def merge_frame(
         return []
     keys = _Keys(tuple(join.keys), tuple(join.names[key.name] for key in join.keys), cast)
     # Kept while it is needed, because it is looked at more than once and has to be the same each time.
-    source = keys.of_frame(frame).persist()
+    source = keys.of_dataframe(df).persist()
     try:
         with failures("read the rows"):
             known = _Known.of(source, keys)
@@ -224,24 +225,24 @@ def merge_frame(
             return []
         plan = plan_scan(writing.draft.source(writing.table), known.condition(keys))
         sent = (*plan.files, *plan.rows) if matters else ()
-        merging = _Merging(
-            Hands.of(writing),
+        task = _UpsertTask(
+            TaskWriter.of(writing),
             only(plan, ()),
             {place.file.id: place for place in sent},
-            tuple(frame.columns),
+            tuple(df.columns),
             tuple(key.name for key in join.keys),
             changed,
             inserted,
             cast,
         )
-        values = [f"s{at}" for at in range(len(frame.columns))]
+        values = [f"s{at}" for at in range(len(df.columns))]
         target = read_places(spark, writing.context, plan, keys.columns)
         same = F.expr(" AND ".join(f"k{at} = {keys.place(at)}" for at in range(len(keys.columns))))
         if known.size > _MOST_BROADCAST:
             how = "left" if inserted is not None else "inner"
             met = source.join(target, same, how if matters else "left_anti")
             met = located(spark, writing.context, plan, met) if matters else _placeless(met)
-            return through(_sent(met, keys, values, changed is None), merging.done)
+            return through(_sent(met, keys, values, changed is None), task.done)
         found = located(spark, writing.context, plan, target.join(F.broadcast(source), same))
         found = found.select(*values, *keys.own, DATA_FILE, INDEX).persist()
         try:
@@ -249,7 +250,7 @@ def merge_frame(
             if inserted is not None:
                 parts.append(_placeless(source.join(found.select(*keys.own), list(keys.own), "left_anti")))
             met = reduce(DataFrame.unionByName, parts)
-            return through(_sent(met, keys, values, changed is None), merging.done)
+            return through(_sent(met, keys, values, changed is None), task.done)
         finally:
             found.unpersist()
     finally:
@@ -262,7 +263,7 @@ def _placeless(rows: DataFrame) -> DataFrame:
 
 
 def _sent(met: DataFrame, keys: _Keys, values: Sequence[str], deletes: bool) -> DataFrame:
-    """Rows of the frame as workers get them: for each file together, in order, and the others spread."""
+    """Rows of the DataFrame as workers get them: for each file together, in order, and the others spread."""
     if deletes:
         # Of rows that go, nothing has to be known but where they are.
         values = [f"IF({DATA_FILE} IS NULL, {value}, NULL) AS {value}" for value in values]
@@ -331,7 +332,7 @@ class _Keys:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """What they are called in the frame of the source."""
+        """What they are called in the DataFrame of the source."""
         return tuple(f"k{at}" for at in range(len(self.columns)))
 
     @property
@@ -341,15 +342,15 @@ class _Keys:
         return isinstance(kind, Decimal) or (isinstance(kind, Scalar) and kind.name in _ORDERED)
 
     def place(self, at: int) -> str:
-        """A key of the table, in a frame of its places."""
+        """A key of the table, in a DataFrame of its places."""
         column = self.columns[at]
         return f"{'n' if column.type == 'timestamp_ns' else 'c'}{column.id}"
 
-    def of_frame(self, frame: DataFrame) -> DataFrame:
-        """A frame with its columns as `s0`, `s1` and so on, and keys `k0`, `k1`."""
-        fields = [frame.schema.fields[frame.columns.index(given)] for given in self.given]
-        source = frame.toDF(*(f"s{at}" for at in range(len(frame.columns))))
-        places = [frame.columns.index(given) for given in self.given]
+    def of_dataframe(self, df: DataFrame) -> DataFrame:
+        """A DataFrame with its columns as `s0`, `s1` and so on, and keys `k0`, `k1`."""
+        fields = [df.schema.fields[df.columns.index(given)] for given in self.given]
+        source = df.toDF(*(f"s{at}" for at in range(len(df.columns))))
+        places = [df.columns.index(given) for given in self.given]
         if all(map(_is_plain, self.columns, (field.dataType for field in fields))):
             cast = [
                 f"CAST(s{place} AS {ddl(shown_type(column.data_type))}) AS k{at}"

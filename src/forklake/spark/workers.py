@@ -69,7 +69,7 @@ def through_workers(
     row_id: bool,
     place: bool,
 ) -> DataFrame:
-    """The rows of files as a frame of this schema: columns, nanoseconds, and what else was asked for."""
+    """The rows of files as a DataFrame of this schema: columns, nanoseconds, and what else was asked for."""
     pieces = [
         pickle.dumps(
             Piece(

@@ -1,4 +1,4 @@
-"""Frames of Spark as files of a table, described by their footers and ready to be committed.
+"""Spark DataFrames as files of a table, described by their footers and ready to be committed.
 
 Spark's own writer is used where it writes what our files hold. It has no place for the ids of what is inside
 of lists and maps, does not know unsigned integers or UUIDs, and cannot count buckets: the rest goes through
@@ -54,11 +54,11 @@ _FEW, _A_FEW = 64, 32
 """Up to so many footers are read here, and more of them by workers, some at a time."""
 
 
-def write_frame(frame: DataFrame, writing: Writing, *, cast: bool = False) -> list[Done]:
-    """Write all rows of a frame into new files of a table; `cast` as in `Table.append`."""
+def write_dataframe(df: DataFrame, writing: Writing, *, cast: bool = False) -> list[Done]:
+    """Write all rows of a DataFrame into new files of a table; `cast` as in `Table.append`."""
     columns = writing.target.columns
-    fields = frame.schema.fields
-    given = {column: fields[at] for column, at in match_names(frame.columns, columns).items()}
+    fields = df.schema.fields
+    given = {column: fields[at] for column, at in match_names(df.columns, columns).items()}
     for column in columns:
         if column.name not in given:
             check_optional(column)
@@ -66,10 +66,10 @@ def write_frame(frame: DataFrame, writing: Writing, *, cast: bool = False) -> li
     if (
         keys is not None
         and all(_is_native(column, given.get(column.name)) for column in columns)
-        and (writing.context.storage.is_local or has_hadoop_aws(frame.sparkSession))
+        and (writing.context.storage.is_local or has_hadoop_aws(df.sparkSession))
     ):
-        return _natively(frame, writing, given, keys)
-    return _in_workers(frame, writing, cast)
+        return _natively(df, writing, given, keys)
+    return _in_workers(df, writing, cast)
 
 
 # ---- By Spark itself ---
@@ -95,11 +95,11 @@ def _is_written(column: Column) -> bool:
 
 
 def _natively(
-    frame: DataFrame, writing: Writing, given: Mapping[str, T.StructField], keys: Sequence[Key]
+    df: DataFrame, writing: Writing, given: Mapping[str, T.StructField], keys: Sequence[Key]
 ) -> list[Done]:
     target, storage = writing.target, writing.context.storage
     # Rows are shuffled as they came: every projection before that would copy them once more.
-    rows = gathered(frame, keys, {column: field.name for column, field in given.items()})
+    rows = gathered(df, keys, {column: field.name for column, field in given.items()})
     fitted = rows.select(
         *(
             # A cast gives what is inside of structs its ids, and an alias the column.
@@ -119,10 +119,10 @@ def _natively(
         "parquet.compression.codec.zstd.level": target.options.parquet_compression_level,
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
-    with _set(frame.sparkSession, _SETTINGS), failures("write the rows"):
+    with _set(df.sparkSession, _SETTINGS), failures("write the rows"):
         writer = fitted.write.options(**options).partitionBy(*(key.name for key in keys))
         writer.parquet(paths.located(folder))
-    return _described(frame.sparkSession, writing, storage, folder)
+    return _described(df.sparkSession, writing, storage, folder)
 
 
 def _expression(column: Column, given: T.StructField | None) -> str:
@@ -140,8 +140,8 @@ def _ordered(expression: str, column: Column) -> str:
     """A value with the fields of structs in the order of the table."""
     if column.type == "varchar":
         # Spark takes any bytes for a text, and nobody else could read them.
-        said = text(f'column "{column.name}" holds bytes that are no text in UTF8')
-        return f"if(NOT is_valid_utf8({expression}), raise_error({said}), {expression})"
+        message = text(f'column "{column.name}" holds bytes that are no text in UTF8')
+        return f"if(NOT is_valid_utf8({expression}), raise_error({message}), {expression})"
     if not column.children:
         return expression
     inner = [f"{text(c.name)}, {_ordered(field_of(expression, c.name), c)}" for c in column.children]
@@ -191,10 +191,10 @@ class _Files:
             )
         except InvalidData as error:
             # The file is about to be removed: its name helps nobody.
-            said = str(error)
+            message = str(error)
             for address in self.addresses:
-                said = said.removeprefix(f"{address}: ")
-            raise InvalidData(said) from error
+                message = message.removeprefix(f"{address}: ")
+            raise InvalidData(message) from error
         return found.to_json()
 
 
@@ -257,7 +257,7 @@ def _set(spark: SparkSession, settings: Mapping[str, str]) -> Generator[None]:
 # ---- By Python workers ---
 
 
-def _in_workers(frame: DataFrame, writing: Writing, cast: bool) -> list[Done]:
+def _in_workers(df: DataFrame, writing: Writing, cast: bool) -> list[Done]:
     ds, name, options = writing.ds, writing.name, writing.options
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[Done]:
@@ -266,4 +266,4 @@ def _in_workers(frame: DataFrame, writing: Writing, cast: bool) -> list[Done]:
             found = write_part(ds, name, given, part=task_number(), cast=cast, storage_options=options)
             yield Done(found.to_json(), added=found.rows)
 
-    return through(frame, write)
+    return through(df, write)

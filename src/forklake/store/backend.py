@@ -212,7 +212,7 @@ class Database(Protocol):
         """The time on the database's clock: the only one that times are compared with."""
         ...
 
-    def settle(self, at: SnapshotId | datetime) -> None:
+    def wait_for_commits(self, at: SnapshotId | datetime) -> None:
         """Wait for commits in flight that may come to stand at or before a snapshot, or a time."""
         ...
 
@@ -263,11 +263,11 @@ class OpenTransaction:
 
 def as_time(value: Any) -> datetime:
     """A stored time as an aware datetime in UTC, whichever form the backend returned it in."""
-    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return moment.astimezone(UTC)
+    timestamp = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return timestamp.astimezone(UTC)
 
 
 def locked_head(row: Row) -> LockedHead:
     """A head as the statements that lock it return it."""
-    snapshot, schema_version, moment, ended = row
-    return LockedHead(SnapshotId(snapshot), schema_version, as_time(moment), ended)
+    snapshot, schema_version, timestamp, ended = row
+    return LockedHead(SnapshotId(snapshot), schema_version, as_time(timestamp), ended)

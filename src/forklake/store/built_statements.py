@@ -38,7 +38,7 @@ COPIED = (
     "ducklake_inlined_file",
     "ducklake_inlined_delete",
 )
-"""What a catalog has of its ancestors. Figures are not among it: they are counted anew."""
+"""What a catalog has of its ancestors. Statistics are not among it: they are counted anew."""
 
 
 def copy_rows(table: str) -> str:

@@ -11,7 +11,7 @@ from forklake.model.entities import Schema
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Database, Row, Session, as_time
-from forklake.store.entity_rows import rows_of
+from forklake.store.entity_rows import entity_rows
 from forklake.store.lineages import Ancestor, lineage_of_fork
 from forklake.store.row_sets import CATALOGS, ENTITIES, HEADS, LINEAGES
 
@@ -57,7 +57,7 @@ def add_root(session: Session, head: Head, uuid: str, name: str, schema: Schema)
         [(head.catalog_id, head.snapshot_id, time, head.schema_version, head.data_path, time, None)],
     )
     session.insert(LINEAGES, [(head.catalog_id, head.catalog_id, FOREVER, 0, None)])
-    rows = rows_of(schema).values()
+    rows = entity_rows(schema).values()
     session.insert(ENTITIES["schema"], [(head.catalog_id, head.snapshot_id, *row) for row in rows])
 
 

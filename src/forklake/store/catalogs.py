@@ -11,7 +11,7 @@ from forklake.errors import CatalogNotFound, SnapshotNotFound
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.snapshots import Head
-from forklake.model.time_travel import Moment, aware, moment_of
+from forklake.model.time_travel import AsOf, parse_as_of, to_utc
 from forklake.store.backend import Database, Row, Session, as_time
 from forklake.store.lineages import fork_point
 from forklake.store.snapshots import latest_snapshot, snapshot_exists
@@ -63,8 +63,8 @@ def dropped(reader: Database | Session, catalog: CatalogId) -> CatalogNotFound:
 
 
 def _head(catalog: CatalogId, row: Iterable[Any]) -> Head:
-    snapshot, schema_version, data_path, moment = row
-    return Head(catalog, SnapshotId(snapshot), schema_version, data_path, as_time(moment))
+    snapshot, schema_version, data_path, timestamp = row
+    return Head(catalog, SnapshotId(snapshot), schema_version, data_path, as_time(timestamp))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +98,20 @@ def _stood(rows: list[Row]) -> Stood | None:
     return None
 
 
-def head_at(database: Database, head: Head, at: Moment) -> Head:
+def head_at(database: Database, head: Head, at: AsOf) -> Head:
     """Where a catalog stood at a snapshot of the lake, or at a time."""
-    at = moment_of(at)
+    at = parse_as_of(at)
     if isinstance(at, datetime):
-        asked = aware(at)
+        asked = to_utc(at)
         # A catalog's own snapshots rise in number and time, so only what is newer than all can still come.
         if asked >= head.snapshot_time:
-            database.settle(asked)
+            database.wait_for_commits(asked)
         found = stood_at_time(database, head.catalog_id, asked)
     else:
         if not snapshot_exists(database, at):
             raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
         if at > head.snapshot_id:
-            database.settle(SnapshotId(at))
+            database.wait_for_commits(SnapshotId(at))
         found = stood_at_snapshot(database, head.catalog_id, at)
     if found is None:
         raise SnapshotNotFound(f"the catalog did not exist yet at {at}: its history starts later")
@@ -123,39 +123,39 @@ def head_at(database: Database, head: Head, at: Moment) -> Head:
     )
 
 
-def catalog_named_at(database: Database, name: str, at: Moment) -> CatalogId:
+def catalog_named_at(database: Database, name: str, at: AsOf) -> CatalogId:
     """The catalog that had a name at a snapshot of the lake or at a time.
 
     If none had it then, it is the fork that has the name now, if its history goes back to before it was made.
     """
-    moment = _settled(database, at)
-    if isinstance(moment, datetime):
-        found = database.rows("catalog_by_name_at_time", name=name, time=moment)
+    timestamp = _parse_and_wait(database, at)
+    if isinstance(timestamp, datetime):
+        found = database.rows("catalog_by_name_at_time", name=name, time=timestamp)
     else:
-        found = database.rows("catalog_by_name_at", name=name, at=moment)
+        found = database.rows("catalog_by_name_at", name=name, at=timestamp)
     if found:
         return CatalogId(found[0][0])
     for catalog, *_ in database.rows("catalog_by_name", name=name):
         point = fork_point(database, catalog)
-        if isinstance(moment, datetime):
-            stood = stood_at_time(database, catalog, moment)
+        if isinstance(timestamp, datetime):
+            stood = stood_at_time(database, catalog, timestamp)
         else:
-            stood = stood_at_snapshot(database, catalog, moment)
+            stood = stood_at_snapshot(database, catalog, timestamp)
         if point is not None and stood is not None and stood.snapshot_id <= point:
             return CatalogId(catalog)
-    _refuse_before_the_lake(database, moment)
-    shown = at if isinstance(moment, datetime) else f"snapshot {at}"
+    _refuse_before_the_lake(database, timestamp)
+    shown = at if isinstance(timestamp, datetime) else f"snapshot {at}"
     raise CatalogNotFound(f'no catalog was named "{name}" at {shown}')
 
 
-def _settled(database: Database, at: Moment) -> SnapshotId | datetime:
+def _parse_and_wait(database: Database, at: AsOf) -> SnapshotId | datetime:
     """A snapshot of the lake that is there or a time, after whatever may still come to stand before it."""
-    given = moment_of(at)
-    moment = aware(given) if isinstance(given, datetime) else SnapshotId(given)
-    if not isinstance(moment, datetime) and not snapshot_exists(database, moment):
+    given = parse_as_of(at)
+    timestamp = to_utc(given) if isinstance(given, datetime) else SnapshotId(given)
+    if not isinstance(timestamp, datetime) and not snapshot_exists(database, timestamp):
         raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
-    database.settle(moment)
-    return moment
+    database.wait_for_commits(timestamp)
+    return timestamp
 
 
 def _refuse_before_the_lake(database: Database, at: SnapshotId | datetime) -> None:
@@ -163,15 +163,15 @@ def _refuse_before_the_lake(database: Database, at: SnapshotId | datetime) -> No
         raise SnapshotNotFound(f"there is no snapshot at {at}: `forklake snapshots` lists those that are")
 
 
-def catalogs(database: Database, at: Moment | None) -> list[CatalogInfo]:
+def catalogs(database: Database, at: AsOf | None) -> list[CatalogInfo]:
     """Every catalog that lives, or that lived at a snapshot of the lake or at a time, by name."""
-    moment = latest_snapshot(database) if at is None else _settled(database, at)
-    if isinstance(moment, datetime):
-        found = database.rows("catalogs_at_time", time=moment)
+    timestamp = latest_snapshot(database) if at is None else _parse_and_wait(database, at)
+    if isinstance(timestamp, datetime):
+        found = database.rows("catalogs_at_time", time=timestamp)
         if not found:
-            _refuse_before_the_lake(database, moment)
+            _refuse_before_the_lake(database, timestamp)
     else:
-        found = database.rows("catalogs_at", at=moment)
+        found = database.rows("catalogs_at", at=timestamp)
     # If a clock went back, two may have had a name at a time: the one that took it last is meant.
     named = {
         name: CatalogInfo(

@@ -1,4 +1,4 @@
-"""Waiting for commits in flight on PostgreSQL, so that what was read of the lake at one moment stays.
+"""Waiting for commits in flight on PostgreSQL, so that what was read of the lake at one point in time stays.
 
 Catalogs commit beside each other, so the snapshot 7 of one may stand while 6, of another, is being written.
 Every commit says by an advisory lock which number it has at least, before it draws its own; the locks go with
@@ -24,22 +24,22 @@ class CommitsInFlight:
     def __init__(self, database: Database) -> None:
         """Look at nothing yet."""
         self._database = database
-        self._settled = SnapshotId(-1)
+        self._complete = SnapshotId(-1)
         """No commit will come to stand up to this snapshot any more."""
-        self._settled_time = datetime.min.replace(tzinfo=UTC)
+        self._complete_time = datetime.min.replace(tzinfo=UTC)
 
-    def settle(self, at: SnapshotId | datetime) -> None:
+    def wait_for_commits(self, at: SnapshotId | datetime) -> None:
         """Wait until no commit can come to stand at or before a snapshot that is there, or a time."""
         if not isinstance(at, datetime):
-            if at > self._settled:
+            if at > self._complete:
                 self._wait_below(at)
-                self._settled = max(self._settled, at)
-        elif at > self._settled_time:
+                self._complete = max(self._complete, at)
+        elif at > self._complete_time:
             # Whoever announces a commit later gets a later time as well.
             ((now, above),) = self._database.rows("last_announced")
             if above is not None:
                 self._wait_below(SnapshotId(above))
-            self._settled_time = max(self._settled_time, as_time(now))
+            self._complete_time = max(self._complete_time, as_time(now))
 
     def _wait_below(self, snapshot: SnapshotId) -> None:
         deadline, pause = time.monotonic() + WAIT_SECONDS, _SHORTEST

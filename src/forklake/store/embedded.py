@@ -30,7 +30,7 @@ class EmbeddedDatabase:
     """Time in a database that lets its writers in one after the other."""
 
     read_only: bool
-    _settled = datetime.min.replace(tzinfo=UTC)
+    _complete = datetime.min.replace(tzinfo=UTC)
 
     def transaction(self) -> Session:
         """Begin a transaction that may write, when it is its turn."""
@@ -40,16 +40,16 @@ class EmbeddedDatabase:
         """The time."""
         return utc_now()
 
-    def settle(self, at: SnapshotId | datetime) -> None:
+    def wait_for_commits(self, at: SnapshotId | datetime) -> None:
         """Let the writer finish whose commit has a time already and is not there yet.
 
         Numbers come in turn: below a snapshot that is there, none is missing.
         """
-        if not isinstance(at, datetime) or at <= self._settled or self.read_only:
+        if not isinstance(at, datetime) or at <= self._complete or self.read_only:
             return
         now = self.now()
         with self.transaction():
-            self._settled = max(self._settled, now)
+            self._complete = max(self._complete, now)
 
 
 class EmbeddedWrites:

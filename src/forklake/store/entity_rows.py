@@ -111,7 +111,7 @@ STORED: dict[EntityName, StoredAs] = {
 }
 
 
-def rows_of(entity: Entity) -> dict[RowKey, tuple[Any, ...]]:
+def entity_rows(entity: Entity) -> dict[RowKey, tuple[Any, ...]]:
     """The versioned rows of an entity: their keys and, in the order of `STORED`, their values."""
     match entity:
         case Schema():
@@ -193,14 +193,14 @@ def origins_of(entity: Entity) -> dict[RowKey, Origin]:
             rows = [(RowKey("table", entity.id), entity.origin)]
             rows += [(RowKey("column", entity.id, column.id), column.origin) for column in entity.walk()]
         case _:
-            rows = [(key, entity.origin) for key in rows_of(entity)]
+            rows = [(key, entity.origin) for key in entity_rows(entity)]
     return {key: origin for key, origin in rows if origin is not None}
 
 
 def stamped(entity: Entity, kept: Mapping[RowKey, Origin], fresh: Origin) -> Entity:
     """The entity as it is stored after a commit: only rows that changed live in the new snapshot."""
     if not isinstance(entity, Table):
-        (key,) = rows_of(entity)
+        (key,) = entity_rows(entity)
         return replace(entity, origin=kept.get(key, fresh))
 
     def stamp(column: Column) -> Column:

@@ -84,9 +84,9 @@ class ReadOnlyDatabase:
         """The time on the database's clock."""
         return self._database.now()
 
-    def settle(self, at: SnapshotId | datetime) -> None:
+    def wait_for_commits(self, at: SnapshotId | datetime) -> None:
         """Wait for commits in flight."""
-        self._database.settle(at)
+        self._database.wait_for_commits(at)
 
     def exists(self) -> bool:
         """Whether there is a lake."""

@@ -37,7 +37,7 @@ _ESCAPED = re.compile(r'(["\\])')
 _NOTHING = object()
 
 
-class Query:
+class PreparedQuery:
     """A statement with named parameters, as libpq takes it: numbered, on the tables of one schema."""
 
     def __init__(self, text: str, schema: str) -> None:
@@ -76,7 +76,7 @@ class Wire:
         self._transformer = Transformer(connection)
         self.prepares = False
         """Whether what was prepared here can be run in later transactions."""
-        self.settings: tuple[Query, Mapping[str, object]] | None = None
+        self.settings: tuple[PreparedQuery, Mapping[str, object]] | None = None
         """A statement that each transaction begins with, if another server process may run it each time."""
         self._prepared: dict[bytes, bytes] = {}
         # Clients of one pooler may meet each other's statements.
@@ -91,7 +91,7 @@ class Wire:
         """The server process that the connection was said to have when it was opened."""
         return self._server.backend_pid
 
-    def keeps_names(self, probe: Query) -> bool:
+    def keeps_names(self, probe: PreparedQuery) -> bool:
         """Whether the server knows a statement by the name under which it was prepared here.
 
         A pooler that keeps track of prepared statements gives them names of its own. The `probe` looks for
@@ -114,13 +114,13 @@ class Wire:
         self.send_command(command)
         self._send_settings()
 
-    def read(self, query: Query, params: Mapping[str, object]) -> list[Row]:
+    def read(self, query: PreparedQuery, params: Mapping[str, object]) -> list[Row]:
         """Run one query by itself: what is sent together is one transaction."""
         self._send_settings()
         self.send(query, params)
         return self.rows(self.receive()[-1])
 
-    def send(self, query: Query, params: Mapping[str, object], *, wanted: bool = True) -> None:
+    def send(self, query: PreparedQuery, params: Mapping[str, object], *, wanted: bool = True) -> None:
         """Let a statement wait for the next `receive`."""
         if self.prepares:
             name = self._prepared.get(query.text)
@@ -214,7 +214,7 @@ class Wire:
                 self._server.consume_input()
 
 
-def run_now(connection: psycopg.Connection[Any], query: Query, params: Mapping[str, object]) -> None:
+def run_now(connection: psycopg.Connection[Any], query: PreparedQuery, params: Mapping[str, object]) -> None:
     """Run a statement on a connection that no `Wire` has taken over."""
     answer = connection.pgconn.exec_params(query.text, query.values(params))
     if answer.status != pq.ExecStatus.COMMAND_OK:

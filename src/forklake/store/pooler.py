@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from forklake.errors import InvalidUrl
-from forklake.store.libpq import Query, Wire
+from forklake.store.libpq import PreparedQuery, Wire
 
 _MODES = {"session": True, "transaction": False}
 _SWITCH = {"on": True, "off": False}
@@ -33,7 +33,9 @@ class Pooler:
         """Read the options of an address."""
         return cls(_choice(options, "pool_mode", _MODES), _choice(options, "prepared_statements", _SWITCH))
 
-    def set_up(self, wire: Wire, settings: Mapping[str, str], statements: Mapping[str, Query]) -> None:
+    def set_up(
+        self, wire: Wire, settings: Mapping[str, str], statements: Mapping[str, PreparedQuery]
+    ) -> None:
         """Give a new connection its settings: for its life, or if it shares, in each transaction."""
         given = {"names": list(settings), "values": list(settings.values())}
         own = self.own_process is not False and self._set_for_session(wire, given, statements)
@@ -45,7 +47,7 @@ class Pooler:
             wire.prepares = own or not wire.keeps_names(statements["prepared_under"])
 
     def _set_for_session(
-        self, wire: Wire, given: Mapping[str, object], statements: Mapping[str, Query]
+        self, wire: Wire, given: Mapping[str, object], statements: Mapping[str, PreparedQuery]
     ) -> bool:
         """Set what is for life, if the connection has a server process of its own."""
         known = {"own": self.own_process is True, "pid": wire.process}

@@ -46,7 +46,7 @@ from forklake.store.backend import (
 )
 from forklake.store.built_statements import end_text, insert_text, update_text
 from forklake.store.commits_in_flight import CommitsInFlight
-from forklake.store.libpq import LOST_STATEMENT, Query, Wire, run_now
+from forklake.store.libpq import LOST_STATEMENT, PreparedQuery, Wire, run_now
 from forklake.store.pool import ConnectionPool
 from forklake.store.pooler import Pooler
 from forklake.store.row_sets import SETTINGS, RowSet
@@ -92,7 +92,7 @@ class PostgresDatabase:
         self._pooler = Pooler.of(options)
         self.url = _shown(given, {"metadata_schema": metadata_schema, **options})
         self.statements = {
-            name: Query(text, metadata_schema) for name, text in statements(self.dialect).items()
+            name: PreparedQuery(text, metadata_schema) for name, text in statements(self.dialect).items()
         }
         self.pool = ConnectionPool(self._open_wire, most=pool_size, usable=Wire.is_usable)
         self._in_flight = CommitsInFlight(self)
@@ -127,9 +127,9 @@ class PostgresDatabase:
         """The time on the server's clock."""
         return as_time(self.rows("clock")[0][0])
 
-    def settle(self, at: SnapshotId | datetime) -> None:
+    def wait_for_commits(self, at: SnapshotId | datetime) -> None:
         """Wait for commits in flight that may come to stand at or before a snapshot, or a time."""
-        self._in_flight.settle(at)
+        self._in_flight.wait_for_commits(at)
 
     def exists(self) -> bool:
         """Whether the metadata schema holds a lake, finished or not."""
@@ -170,9 +170,9 @@ class PostgresDatabase:
         try:
             return psycopg.connect(self._conninfo, prepare_threshold=None, **self._defaults)
         except psycopg.Error as error:
-            told = _hidden(str(error), self._given)
-            if told != str(error):
-                raise_alone(_error(self.url, type(error)(told)))
+            hidden = _hidden(str(error), self._given)
+            if hidden != str(error):
+                raise_alone(_error(self.url, type(error)(hidden)))
             raise _error(self.url, error) from error
         except UnicodeError:
             # No name of a host has such characters, or parts of such length.
@@ -311,7 +311,7 @@ class PostgresSession(OpenTransaction):
             finally:
                 self._finish()
 
-    def _send(self, query: Query, params: Mapping[str, object]) -> None:
+    def _send(self, query: PreparedQuery, params: Mapping[str, object]) -> None:
         self._check_open()
         with translated(self._database.url):
             self._wire.send(query, params)
@@ -340,10 +340,10 @@ class PostgresSession(OpenTransaction):
 
 
 def _allocation(answer: Row) -> Allocation:
-    snapshot, moment, catalog_ids, file_ids, next_catalog_id, next_file_id = answer
+    snapshot, timestamp, catalog_ids, file_ids, next_catalog_id, next_file_id = answer
     return Allocation(
         SnapshotId(snapshot),
-        as_time(moment),
+        as_time(timestamp),
         tuple(catalog_ids),
         tuple(file_ids),
         next_catalog_id,
@@ -356,18 +356,18 @@ def _columns(into: RowSet, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 @lru_cache(_KEPT)
-def _insert(schema: str, rows: RowSet) -> Query:
-    return Query(insert_text("postgresql", rows), schema)
+def _insert(schema: str, rows: RowSet) -> PreparedQuery:
+    return PreparedQuery(insert_text("postgresql", rows), schema)
 
 
 @lru_cache(_KEPT)
-def _update(schema: str, rows: RowSet) -> Query:
-    return Query(update_text("postgresql", rows), schema)
+def _update(schema: str, rows: RowSet) -> PreparedQuery:
+    return PreparedQuery(update_text("postgresql", rows), schema)
 
 
 @lru_cache(_KEPT)
-def _end(schema: str, rows: RowSet) -> Query:
-    return Query(end_text("postgresql", rows), schema)
+def _end(schema: str, rows: RowSet) -> PreparedQuery:
+    return PreparedQuery(end_text("postgresql", rows), schema)
 
 
 def _parameters(conninfo: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
     if catalog is None:
         # One that comes to stand later has a higher number than all that are shown.
         latest = latest_snapshot(database)
-        database.settle(latest)
+        database.wait_for_commits(latest)
         found = database.rows("snapshots", at=latest)
     else:
         found = database.rows("snapshots_of_catalog", catalog=catalog)
@@ -46,7 +46,7 @@ def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
     return [
         Snapshot(
             SnapshotId(snapshot),
-            as_time(moment),
+            as_time(timestamp),
             name,
             changes or "",
             author,
@@ -56,7 +56,7 @@ def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
             footprint,
             {number: names(number, snapshot) for number in other_catalogs(changes or "")},
         )
-        for snapshot, moment, schema_version, changes, author, message, extra, name, footprint in found
+        for snapshot, timestamp, schema_version, changes, author, message, extra, name, footprint in found
     ]
 
 

@@ -68,10 +68,10 @@ def test_a_compaction_changes_nothing_that_can_be_seen(
     assert [worn.locate(row[0]).position for row in rows] == list(range(len(rows)))
     gone = set(range(23)) - {row[0] for row in rows}
     assert [worn.locate(row) for row in gone] == [None] * len(gone)
-    figures = raw(
+    statistics = raw(
         f"SELECT record_count, file_size_bytes FROM ducklake_table_stats WHERE table_id = {worn.id}"
     )
-    assert figures == [(len(rows), told.bytes_out)]
+    assert statistics == [(len(rows), told.bytes_out)]
 
 
 def test_rows_live_on_after_a_compaction(catalog: forklake.Catalog, worn: forklake.Table) -> None:
@@ -304,8 +304,8 @@ def test_a_transaction_may_compact_and_change_rows(catalog: forklake.Catalog, ra
         }
         assert feed(table, before) == told[verb]
         assert content(table, at=before) == rows
-        figures = raw(f"SELECT record_count FROM ducklake_table_stats WHERE table_id = {table.id}")
-        assert figures == [(len(after),)]
+        statistics = raw(f"SELECT record_count FROM ducklake_table_stats WHERE table_id = {table.id}")
+        assert statistics == [(len(after),)]
         table.compact()
         assert content(table) == after
         assert feed(table, before) == told[verb]

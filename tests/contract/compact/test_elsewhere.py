@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import forklake
-from forklake.compact.inputs import scan_of
+from forklake.compact.inputs import rewrite_scan
 from forklake.compact.run import run
 from forklake.data.storage.storage import open_storage
 from forklake.engine.local import Engine
@@ -38,7 +38,7 @@ def test_rewrites_travel_as_text_and_are_committed(
     rows, before = content(parted), catalog.snapshot
     rewrites = catalog.plan_compaction("t")
     assert [rewrite.partition_values for rewrite in rewrites] == [("a",), ("b",), None]
-    assert sum(scan_of(rewrite).files[0].live_rows for rewrite in rewrites[:1]) == 3
+    assert sum(rewrite_scan(rewrite).files[0].live_rows for rewrite in rewrites[:1]) == 3
     texts = [rewrite.to_json() for rewrite in rewrites]
     assert [forklake.Rewrite.from_json(text) for text in texts] == list(rewrites)
     done = [forklake.Rewritten.from_json(text) for text in elsewhere(lake, texts)]

@@ -12,9 +12,9 @@ from tests.contract.rows.shown import MANY, ids
 
 WORKER = """
     # Whoever opens a metadata database here is found out.
-    import forklake.api.lake, forklake.store.open
+    import forklake.api.connect, forklake.store.open
     def refused(*_, **__): raise AssertionError("a worker has no metadata database")
-    forklake.store.open.open_database = forklake.api.lake.open_database = refused
+    forklake.store.open.open_database = forklake.api.connect.open_database = refused
     import pyarrow as pa
     from forklake.distributed import DistributedSnapshot, write_part
     ds = DistributedSnapshot.from_json(open(sys.argv[1]).read())

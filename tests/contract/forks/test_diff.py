@@ -67,16 +67,16 @@ def test_a_moment_is_compared_by_what_was_done_up_to_it(
 ) -> None:
     """Whatever was merged later, in either direction, and whoever was forked from it later."""
     table = fork.table("t")
-    moments: dict[int, tuple[int, int]] = {}
+    timestamps: dict[int, tuple[int, int]] = {}
     for number in range(3):
         table.append(numbered(1000 + number))
-        moments[fork.snapshot] = (number + 1, 0)
+        timestamps[fork.snapshot] = (number + 1, 0)
     parent.table("t").append(numbered(5000))
     lake.merge("parent", into="fork")
     lake.merge("fork", into="parent")
     table.append(numbered(2000))
     grandchild = lake.fork("fork", "grandchild")
-    for at, expected in moments.items():
+    for at, expected in timestamps.items():
         past = fork.at(at)
         assert counts(past.diff()) == expected
         # By now the parent and the grandchild have all that the fork had then.
@@ -86,9 +86,9 @@ def test_a_moment_is_compared_by_what_was_done_up_to_it(
     assert counts(fork.diff("parent")) == (1, 0)
     # What came by the merge was no part of the fork before it.
     other = lake.fork("parent", "other", at=parent.snapshots()[0].id)
-    assert counts(fork.at(max(moments)).diff(other)) == (MANY + 3, 0)
+    assert counts(fork.at(max(timestamps)).diff(other)) == (MANY + 3, 0)
     lake.merge("fork", into="other")
-    assert fork.at(max(moments)).diff(other).is_empty
+    assert fork.at(max(timestamps)).diff(other).is_empty
 
 
 def test_a_merge_changes_nothing_in_the_diff_with_the_fork_point(
@@ -174,10 +174,10 @@ def test_a_fork_is_found_at_moments_that_it_inherited(lake: forklake.Lake, paren
     fork = lake.fork("parent", "fork", at=point)
     fork.drop_table("t")
     for at in range(1, fork.snapshot + 1):
-        moment = lake.snapshots()[at].time
+        timestamp = lake.snapshots()[at].time
         if at < parent.snapshots()[0].id:
             continue
-        for found in (lake.catalog("fork", at=at), lake.catalog("fork", at=moment)):
+        for found in (lake.catalog("fork", at=at), lake.catalog("fork", at=timestamp)):
             assert (found.id, found.snapshot) == (fork.id, fork.at(at).snapshot)
             assert look(found) == look(fork.at(at))
     with pytest.raises(CatalogNotFound, match="at snapshot 0"):
@@ -195,7 +195,7 @@ def test_a_name_of_the_past_counts_more_than_that_of_an_heir(
     heir = lake.fork("parent", "name")
     assert lake.catalog("name", at=then).id == old.id
     assert lake.catalog("name", at=parent.snapshot).id == heir.id
-    # Who was there under another name did not inherit the moment.
+    # Who was there under another name did not inherit the timestamp.
     lake.rename_catalog("name", "renamed")
     with pytest.raises(CatalogNotFound, match="renamed"):
         lake.catalog("renamed", at=heir.snapshot - 1)

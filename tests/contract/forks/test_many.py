@@ -119,7 +119,7 @@ def test_many_forks_take_the_same_options(lake: forklake.Lake, source: forklake.
     assert [ids(fork.table("t")) for fork in forks] == [list(range(150))] * 2
     expiries = {info.expires_at for info in lake.catalogs() if info.parent}
     created = {info.created_at for info in lake.catalogs() if info.parent}
-    assert {moment + timedelta(hours=1) for moment in created} == expiries
+    assert {timestamp + timedelta(hours=1) for timestamp in created} == expiries
     assert len(expiries) == 1
 
 

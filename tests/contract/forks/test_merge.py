@@ -1,4 +1,4 @@
-"""Merging: one commit, nothing rewritten, what both changed refused with both sides named."""
+"""Merges: one commit, nothing rewritten, what both changed refused with both sides named."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ def test_a_fork_begins_where_it_was_told(lake: forklake.Lake, parent: forklake.C
 
 def test_a_fork_begins_at_a_time(lake: forklake.Lake, parent: forklake.Catalog) -> None:
     first, second, *_ = parent.table("s.t").history()[2:]
-    moments: dict[str, tuple[datetime, int]] = {
+    timestamps: dict[str, tuple[datetime, int]] = {
         "exactly": (first.time, first.id),
         "just before the next": (second.time - timedelta(microseconds=1), first.id),
         "without a zone": (second.time.astimezone().replace(tzinfo=None), second.id),
         "in the future": (second.time + timedelta(days=1), parent.snapshot),
     }
-    for name, (moment, snapshot) in moments.items():
-        fork = lake.fork("parent", name, at=moment)
+    for name, (timestamp, snapshot) in timestamps.items():
+        fork = lake.fork("parent", name, at=timestamp)
         assert look(fork) == look(parent.at(snapshot)), name
         assert next(info for info in lake.catalogs() if info.name == name).fork_snapshot == snapshot
 

@@ -116,13 +116,13 @@ def test_wrong_types_inside_are_refused_by_their_path(catalog, put, refused) -> 
 
 def test_fields_change_after_the_import(catalog, put, rows) -> None:
     table = catalog.create_table("t", "n INT, s STRUCT(a INT, b VARCHAR), l STRUCT(x INT, at TIMESTAMP)[]")
-    moment = datetime(2024, 1, 1)
+    timestamp = datetime(2024, 1, 1)
     inside = pa.struct([("x", pa.int32()), ("at", pa.timestamp("us"))])
     file = pa.table(
         {
             "n": pa.array([1], pa.int32()),
             "s": pa.array([{"a": 1, "b": "x"}], pa.struct([("a", pa.int32()), ("b", pa.string())])),
-            "l": pa.array([[{"x": 2, "at": moment}]], pa.list_(inside)),
+            "l": pa.array([[{"x": 2, "at": timestamp}]], pa.list_(inside)),
         }
     )
     table.add_files(put("a.parquet", file), mapping="by_name")
@@ -134,7 +134,9 @@ def test_fields_change_after_the_import(catalog, put, rows) -> None:
     table.add_column("l.element.extra", "VARCHAR")
     table.drop_column("l.element.x")
     table.rename_column("s", "r")
-    assert rows(table) == [{"n": 1, "r": {"z": 1, "a": "x", "b": None}, "l": [{"at": moment, "extra": None}]}]
+    assert rows(table) == [
+        {"n": 1, "r": {"z": 1, "a": "x", "b": None}, "l": [{"at": timestamp, "extra": None}]}
+    ]
     assert rows(catalog.table("t", at=before[0])) == before[1]
     table.append([{"n": 2, "r": {"z": 2**40, "a": "y", "b": 1.5}}])
     assert table.update({"r": "{'z': r.z + 1, 'a': r.a, 'b': 0.5}"}, "r.z < 10") == 1

@@ -88,18 +88,18 @@ def test_duckdb_files_read_the_same(catalog, incoming, rows) -> None:
 def test_pandas_files_read_the_same_if_their_nanoseconds_are_whole_microseconds(
     catalog, incoming, rows, refused
 ) -> None:
-    frame = pd.DataFrame(ROWS)
-    frame["at"] = frame["at"].astype("datetime64[ns]")
-    frame["seen"] = pd.to_datetime(frame["seen"], utc=True).astype("datetime64[ns, UTC]")
-    frame["ok"] = frame["ok"].astype("boolean")
+    df = pd.DataFrame(ROWS)
+    df["at"] = df["at"].astype("datetime64[ns]")
+    df["seen"] = pd.to_datetime(df["seen"], utc=True).astype("datetime64[ns, UTC]")
+    df["ok"] = df["ok"].astype("boolean")
     path = incoming / "pandas.parquet"
-    frame.to_parquet(path, index=False)
+    df.to_parquet(path, index=False)
     units = {field.type.unit for field in pq.read_schema(path) if pa.types.is_timestamp(field.type)}
     assert units == {"ns"}
     table = catalog.create_table("t", DDL)
-    frame["price"] = None
+    df["price"] = None
     finer = incoming / "finer.parquet"
-    frame.assign(at=frame["at"] + pd.Timedelta(1, "ns")).to_parquet(finer, index=False)
+    df.assign(at=df["at"] + pd.Timedelta(1, "ns")).to_parquet(finer, index=False)
     assert table.add_files(path, mapping="by_name") == 2
     assert rows(table) == sorted(ROWS, key=str)
     message = refused(table, finer, mapping="by_name")
@@ -144,13 +144,18 @@ def test_polars_files_read_the_same(catalog, incoming, rows) -> None:
 
 def test_spark_files_with_96_bit_timestamps_read_as_moments_or_local_times(catalog, put, rows) -> None:
     """As parquet-mr writes them: 96 bits, no bounds where NaN is, none for timestamps."""
-    moments = [datetime(1900, 1, 1), datetime(2024, 2, 29, 23, 59, 59, 999_999), datetime(2261, 1, 1), None]
+    timestamps = [
+        datetime(1900, 1, 1),
+        datetime(2024, 2, 29, 23, 59, 59, 999_999),
+        datetime(2261, 1, 1),
+        None,
+    ]
     given = pa.table(
         {
-            "a": pa.array(moments, pa.timestamp("us")),
-            "b": pa.array(moments, pa.timestamp("us")),
+            "a": pa.array(timestamps, pa.timestamp("us")),
+            "b": pa.array(timestamps, pa.timestamp("us")),
             "x": [1.0, float("nan"), None, -1.0],
-            "l": pa.array([[moment] for moment in moments], pa.list_(pa.timestamp("us"))),
+            "l": pa.array([[timestamp] for timestamp in timestamps], pa.list_(pa.timestamp("us"))),
         }
     )
     path = put(
@@ -164,10 +169,10 @@ def test_spark_files_with_96_bit_timestamps_read_as_moments_or_local_times(catal
     table = catalog.create_table("t", "a TIMESTAMP, b TIMESTAMPTZ, x DOUBLE, l TIMESTAMPTZ[]")
     assert table.add_files(path, mapping="by_name") == 4
     found = table.scan(columns=["a", "b", "l"]).to_arrow().to_pylist()
-    zoned = [None if moment is None else moment.replace(tzinfo=UTC) for moment in moments]
-    expected = [{"a": a, "b": b, "l": [b]} for a, b in zip(moments, zoned, strict=True)]
+    zoned = [None if timestamp is None else timestamp.replace(tzinfo=UTC) for timestamp in timestamps]
+    expected = [{"a": a, "b": b, "l": [b]} for a, b in zip(timestamps, zoned, strict=True)]
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert table.scan("a = TIMESTAMP '1900-01-01'").count() == 1
     assert table.scan("b > TIMESTAMPTZ '2200-01-01'").count() == 1
     assert table.scan("x = 'NaN'").count() == 1
-    assert table.scan().min("a") == moments[0]
+    assert table.scan().min("a") == timestamps[0]

@@ -277,8 +277,8 @@ def test_in_a_transaction_rows_can_be_changed_further(lake: forklake.Lake, catal
         tx.table("t").restore(then)
         assert tx.table("t").delete() == 5
     assert table.count() == 0
-    figures = lake.catalog("main_catalog").table("t").stats()
-    assert figures.record_count == 0
+    statistics = lake.catalog("main_catalog").table("t").stats()
+    assert statistics.record_count == 0
 
 
 def test_a_rollback_leaves_files_of_the_past_alone(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
@@ -371,9 +371,9 @@ def test_what_cannot_be_restored_is_refused(catalog: forklake.Catalog) -> None:
 
 def test_a_time_is_as_good_as_a_snapshot(catalog: forklake.Catalog) -> None:
     table = filled(catalog)
-    moment = catalog.snapshots()[-1].time
+    timestamp = catalog.snapshots()[-1].time
     table.delete()
-    table.restore(moment)
+    table.restore(timestamp)
     assert table.count() == 6
 
 

@@ -115,8 +115,8 @@ def test_columns_that_are_not_given_get_their_defaults(catalog: forklake.Catalog
     found = table.scan().to_arrow()
     assert found.column("n").to_pylist() == [7] * (MANY + 2)
     assert len(set(found.column("u").to_pylist())) == MANY + 2
-    moments = found.column("at").to_pylist()
-    assert before.replace(microsecond=0) <= min(moments) <= max(moments) <= datetime.now(UTC)
+    timestamps = found.column("at").to_pylist()
+    assert before.replace(microsecond=0) <= min(timestamps) <= max(timestamps) <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def test_what_touches_different_rows_stands_beside_each_other(
     assert len({row[0] for row in rows}) == len(rows)
     # The other handle, which knew an older state, sees the same.
     assert content(other.at(catalog.snapshot).table(two_files.name)) == rows
-    figures = raw(f"SELECT record_count FROM ducklake_table_stats WHERE table_id = {two_files.id}")
-    assert figures == [(len(rows),)]
+    statistics = raw(f"SELECT record_count FROM ducklake_table_stats WHERE table_id = {two_files.id}")
+    assert statistics == [(len(rows),)]
     told = feed(two_files, before)
     came = sum(change[0] == "insert" for change in told)
     gone = sum(change[0] == "delete" for change in told)

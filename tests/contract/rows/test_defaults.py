@@ -83,7 +83,7 @@ def test_a_time_with_a_zone_is_the_same_moment_wherever_rows_are(
 def test_times_with_zones_inside_of_other_values_are_moments_too(catalog: forklake.Catalog) -> None:
     table = catalog.create_table("t", "id INT, s STRUCT(a TIMETZ), l TIMETZ[], m MAP(INT, TIMETZ)")
     table.append([{"id": 1}])
-    moment = "'01:02:03+05:30'::TIMETZ"
-    table.update({"s": f"{{'a': {moment}}}", "l": f"[{moment}, NULL]", "m": f"MAP {{1: {moment}}}"})
+    timestamp = "'01:02:03+05:30'::TIMETZ"
+    table.update({"s": f"{{'a': {timestamp}}}", "l": f"[{timestamp}, NULL]", "m": f"MAP {{1: {timestamp}}}"})
     utc = time(19, 32, 3)
     assert table.scan().to_pylist() == [{"id": 1, "s": {"a": utc}, "l": [utc, None], "m": [(1, utc)]}]

@@ -140,8 +140,8 @@ def test_a_transaction_may_flush_and_delete(
     assert inside == content(worn) == [row for row in rows if row not in gone]
     assert worn.count() == len(rows) - deleted
     assert feed(worn, before) == [("delete", before + 1, *row) for row in gone]
-    figures = raw(f"SELECT record_count FROM ducklake_table_stats WHERE table_id = {worn.id}")
-    assert figures == [(worn.count(),)]
+    statistics = raw(f"SELECT record_count FROM ducklake_table_stats WHERE table_id = {worn.id}")
+    assert statistics == [(worn.count(),)]
     assert content(worn, at=before) == rows
 
 

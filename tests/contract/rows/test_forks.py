@@ -171,16 +171,16 @@ def test_files_of_a_fork_lie_in_its_own_folder(parent: forklake.Catalog, fork, s
     assert {path.split("/")[0] for path in files} == {"main_catalog"}
 
 
-def test_figures_of_a_fork_count_what_it_inherited_too(parent: forklake.Catalog, fork, raw) -> None:
+def test_statistics_of_a_fork_count_what_it_inherited_too(parent: forklake.Catalog, fork, raw) -> None:
     child = fork(parent, "child")
     table = child.table("t")
-    figures = f"SELECT record_count FROM visible_table_stats WHERE catalog_id = {child.id}"
-    assert raw(figures) == [(len(START),)]
+    statistics = f"SELECT record_count FROM visible_table_stats WHERE catalog_id = {child.id}"
+    assert raw(statistics) == [(len(START),)]
     table.append(many(2000))
-    assert raw(figures) == [(len(START) + MANY,)] == [(table.count(),)]
+    assert raw(statistics) == [(len(START) + MANY,)] == [(table.count(),)]
     table.delete("id < 100")
     table.delete("id >= 1000 AND id < 2000")
-    assert raw(figures) == [(table.count(),)] == [(50 + MANY,)]
+    assert raw(statistics) == [(table.count(),)] == [(50 + MANY,)]
     # Two that begin at once count once.
     other = fork(parent, "other")
     first, second = other.transaction(), other.transaction()
@@ -188,6 +188,6 @@ def test_figures_of_a_fork_count_what_it_inherited_too(parent: forklake.Catalog,
     second.table("t").append(numbered(2))
     first.commit()
     second.commit()
-    assert raw(figures.replace(str(child.id), str(other.id))) == [(len(START) + 2,)]
+    assert raw(statistics.replace(str(child.id), str(other.id))) == [(len(START) + 2,)]
     found = content(other.table("t"))
     assert len({row[0] for row in found}) == len(found) == len(START) + 2

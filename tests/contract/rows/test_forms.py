@@ -1,4 +1,4 @@
-"""Rows in the forms that other packages hand over: views, frames with an index, maps, geometries."""
+"""Rows in the forms that other packages hand over: views, DataFrames with an index, maps, geometries."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def test_columns_of_any_type_may_be_required(catalog: forklake.Catalog, limit: i
         assert table.scan(f"{name} IS NOT NULL").count() == 2
 
 
-def frame(**columns: object) -> pd.DataFrame:
+def df(**columns: object) -> pd.DataFrame:
     return pd.DataFrame({"id": range(6), "v": list("abcdef"), **columns})
 
 
 def test_an_unnamed_index_of_a_frame_is_left_out(table: forklake.Table) -> None:
-    rows = frame()
+    rows = df()
     filtered, turned, joined = (
         rows[rows.id % 2 == 1],
         rows.sort_values("id", ascending=False),
@@ -96,13 +96,13 @@ def test_an_unnamed_index_of_a_frame_is_left_out(table: forklake.Table) -> None:
 
 def test_a_named_index_of_a_frame_is_a_column_or_refused(table: forklake.Table) -> None:
     assert table.append(pd.DataFrame({"v": list("abcdef")}, index=pd.RangeIndex(6, name="id"))) == 6
-    assert table.merge(frame(v="x").set_index("id"), on="id").updated == 6
+    assert table.merge(df(v="x").set_index("id"), on="id").updated == 6
     assert table.scan("v = 'x'").count() == 6
     for write in (table.append, table.overwrite, lambda rows: table.merge(rows, on="id")):
         with pytest.raises(InvalidData, match=r'"day", and no column is: .*reset_index\(\)'):
-            write(frame().rename_axis("day"))
+            write(df().rename_axis("day"))
         with pytest.raises(InvalidData, match=r"reset_index\(\)"):
-            write(pa.table(frame().rename_axis("day").sort_values("v", ascending=False)))
+            write(pa.table(df().rename_axis("day").sort_values("v", ascending=False)))
     assert table.count() == 6
 
 

@@ -52,9 +52,9 @@ def test_every_form_has_the_same_rows(mixed: forklake.Table) -> None:
     assert ordered(scan.to_reader().read_all()) == expected
     assert sorted(scan.to_pylist(), key=lambda row: row["id"]) == expected
     assert ordered(pa.table(scan)) == expected
-    frame = scan.to_pandas().sort_values("id")
-    assert isinstance(frame, pd.DataFrame)
-    assert frame.to_dict("records") == expected
+    df = scan.to_pandas().sort_values("id")
+    assert isinstance(df, pd.DataFrame)
+    assert df.to_dict("records") == expected
     polars = scan.to_polars().sort("id")
     assert isinstance(polars, pl.DataFrame)
     assert polars.to_dicts() == expected

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from forklake.data.input import pandas as frames
+from forklake.data.input import pandas as dataframes
 from forklake.errors import InvalidData
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
@@ -51,7 +51,7 @@ def arrow_rows(data: Any, columns: Iterable[Column] = ()) -> pa.RecordBatchReade
         case pa.RecordBatch():
             return pa.RecordBatchReader.from_batches(data.schema, iter([data]))
         case ArrowStream():
-            source: Any = frames.table_of(data, columns) if frames.is_frame(data) else data
+            source: Any = dataframes.table_of(data, columns) if dataframes.is_dataframe(data) else data
             kind = type(source)
             if hasattr(kind, "to_batches") and hasattr(kind, "schema"):
                 # Through the C interface, errors would be nothing but text.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from forklake.data.defaults import Evaluate, default_of
-from forklake.data.input import pandas as frames
+from forklake.data.input import pandas as dataframes
 from forklake.data.input.arrow_streams import ArrowArray, ArrowStream, Rows, arrow_rows
 from forklake.data.input.lossless import cast_rows, fit, match_names
 from forklake.data.input.python_values import array_of
@@ -58,7 +58,7 @@ def rows_of(
 
     Columns are found by name, in any order. One that is not there gets its default, which `evaluate`
     computes if it is an expression. Values are cast only if each stays what it is; `cast` also takes
-    texts for numbers and moments, doubles for decimals and the like. All else is `InvalidData`.
+    texts for numbers and timestamps, doubles for decimals and the like. All else is `InvalidData`.
     """
     schema = arrow_schema(columns)
     return pa.RecordBatchReader.from_batches(schema, _batches(data, _Target(columns, schema, evaluate, cast)))
@@ -88,7 +88,7 @@ def _from_arrow(
     given: pa.Schema, batches: Iterable[pa.RecordBatch], target: _Target
 ) -> Iterator[pa.RecordBatch]:
     columns = target.columns
-    index = frames.unnamed_index(given, columns)
+    index = dataframes.unnamed_index(given, columns)
     names = [(at, name) for at, name in enumerate(given.names) if name not in index]
     found = match_names([name for _, name in names], columns)
     places = {column: names[at][0] for column, at in found.items()}

@@ -76,8 +76,8 @@ def _to_decimal(texts: pa.Array, column: Column) -> pa.Array:
 
 def _to_float(texts: pa.Array, column: Column) -> pa.Array:
     result = texts.cast(file_type(column))
-    said = pc.or_(pc.match_substring_regex(texts, _INFINITE), pc.invert(pc.is_inf(result)))
-    _check(said, texts)
+    finite = pc.or_(pc.match_substring_regex(texts, _INFINITE), pc.invert(pc.is_inf(result)))
+    _check(finite, texts)
     return result
 
 
@@ -94,7 +94,7 @@ def _to_local(texts: pa.Array, column: Column) -> pa.Array:
 
 
 def _to_zoned(texts: pa.Array, column: Column) -> pa.Array:
-    """Moments without a zone are in UTC, as everywhere in expressions."""
+    """Timestamps without a zone are in UTC, as everywhere in expressions."""
     full = pc.if_else(
         pc.match_substring_regex(texts, _DAY), pc.binary_join_element_wise(texts, "00:00:00", " "), texts
     )
@@ -104,8 +104,8 @@ def _to_zoned(texts: pa.Array, column: Column) -> pa.Array:
 
 def _to_clock(texts: pa.Array, column: Column) -> pa.Array:
     unit = "ns" if column.type == "time_ns" else "us"
-    moments = pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp(unit))
-    return moments.cast(pa.time64(unit))
+    timestamps = pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp(unit))
+    return timestamps.cast(pa.time64(unit))
 
 
 def _to_bytes(texts: pa.Array, column: Column) -> pa.Array:
@@ -113,7 +113,7 @@ def _to_bytes(texts: pa.Array, column: Column) -> pa.Array:
 
 
 def _from_timestamp(array: pa.Array, name: str) -> pa.Array | None:
-    """A moment with a zone is its time in UTC where there is none, and the other way round."""
+    """A timestamp with a zone is its time in UTC where there is none, and the other way round."""
     type = array.type
     if type.tz is None and name == "timestamptz":
         return array.view(pa.timestamp(type.unit, "UTC"))

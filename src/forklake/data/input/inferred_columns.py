@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from forklake.data.input import pandas as frames
+from forklake.data.input import pandas as dataframes
 from forklake.data.input.arrow_streams import ArrowArray, ArrowStream, Rows, arrow_rows
 from forklake.data.input.batches import ROWS_AT_ONCE
 from forklake.errors import InvalidData
@@ -55,9 +55,9 @@ def _with_rows(table: pa.Table) -> tuple[pa.Schema, pa.Table]:
 
 
 def _from_arrow(source: Any) -> tuple[pa.Schema, Rows]:
-    if frames.is_frame(source):
-        table = frames.table_of(source, ())
-        unnamed = frames.unnamed_levels(table.schema)
+    if dataframes.is_dataframe(source):
+        table = dataframes.table_of(source, ())
+        unnamed = dataframes.unnamed_levels(table.schema)
         # What pandas notes of its index would make it no column.
         return _with_rows(table.drop_columns(list(unnamed)).replace_schema_metadata(None))
     reader = arrow_rows(source)

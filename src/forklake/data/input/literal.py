@@ -56,13 +56,13 @@ def _said(array: pa.Array, column: Column) -> str:
         plain = plain.view(pa.int64())
     value: Stored = plain[0].as_py()
     kind = Scalar("blob") if column.type == "geometry" else column.data_type
-    said = str(value) if column.type in _AS_TEXT else text_of(value, kind)
-    if said is None:
+    text = str(value) if column.type in _AS_TEXT else text_of(value, kind)
+    if text is None:
         raise InvalidData(f'{value!r} cannot be written as a literal for column "{column.name}"')
-    return said
+    return text
 
 
-def _text(said: str, type: str) -> str:
+def _text(text: str, type: str) -> str:
     # SQL has no way to write NUL inside of a text.
-    parts = ["'" + part.replace("'", "''") + "'" for part in said.split("\0")]
+    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
     return f"CAST({parts[0] if len(parts) == 1 else '(' + ' || chr(0) || '.join(parts) + ')'} AS {type})"

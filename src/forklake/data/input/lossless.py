@@ -408,7 +408,7 @@ _WHOLE = (_is_number, _safely)
 _EXACT = (lambda type: kind.is_integer(type) or kind.is_decimal(type), _to_decimal)
 _FLOAT = (lambda type: kind.is_integer(type) or kind.is_floating(type), _to_float)
 
-# What each type takes, and how. A moment with a zone and one without never become each other: nobody knows
+# What each type takes, and how. A timestamp with a zone and one without never become each other: nobody knows
 # which zone was meant.
 _SCALARS: dict[str, tuple[_Accept, _Convert]] = {
     "boolean": (lambda type: kind.is_boolean(type), _safely),

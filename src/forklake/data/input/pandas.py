@@ -1,4 +1,4 @@
-"""Frames of pandas: their index is no column, and their cells may hold what Arrow would guess wrongly."""
+"""pandas DataFrames: their index is no column, and their cells may hold what Arrow would guess wrongly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forklake.model.entities import Column
 _UNNAMED = re.compile(r"__index_level_\d+__")
 
 
-def is_frame(data: object) -> bool:
+def is_dataframe(data: object) -> bool:
     """Whether something is a DataFrame of pandas, which need not be installed."""
     return any(
         kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"
@@ -23,18 +23,18 @@ def is_frame(data: object) -> bool:
     )
 
 
-def table_of(frame: Any, columns: Iterable[Column]) -> pa.Table:
-    """A frame as an Arrow table; cells of maps are read one by one, as Arrow takes dicts for structs."""
+def table_of(df: Any, columns: Iterable[Column]) -> pa.Table:
+    """A DataFrame as an Arrow table; cells of maps are read one by one, as Arrow takes dicts for structs."""
     by_name = {column.name.lower(): column for column in columns}
     read: dict[str, pa.Array] = {}
-    for name in dict.fromkeys(frame.columns):
+    for name in dict.fromkeys(df.columns):
         column = by_name.get(str(name).lower())
-        if column is not None and frame.columns.is_unique and _holds_map(column) and frame[name].dtype == "O":
-            read[name] = array_of(map(_cell, frame[name]), column)
+        if column is not None and df.columns.is_unique and _holds_map(column) and df[name].dtype == "O":
+            read[name] = array_of(map(_cell, df[name]), column)
     try:
         # Arrow leaves a range out, also one that has a name.
-        named = any(name is not None for name in frame.index.names)
-        plain = frame.drop(columns=list(read)) if read else frame
+        named = any(name is not None for name in df.index.names)
+        plain = df.drop(columns=list(read)) if read else df
         rest = pa.Table.from_pandas(plain, preserve_index=True if named else None)
     except (pa.ArrowException, TypeError, ValueError) as problem:
         raise InvalidData(f"no rows can be read from a DataFrame: {problem}") from problem
@@ -66,7 +66,7 @@ def unnamed_index(schema: pa.Schema, columns: Iterable[Column]) -> frozenset[str
     for name in index:
         if not _UNNAMED.fullmatch(name) and name.lower() not in known:
             raise InvalidData(
-                f'the index of the frame is named "{name}", and no column is: '
+                f'the index of the DataFrame is named "{name}", and no column is: '
                 "leave it out with reset_index(drop=True), or make it a column with reset_index()"
             )
     return frozenset(name for name in index if _UNNAMED.fullmatch(name) and name.lower() not in known)

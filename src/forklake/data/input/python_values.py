@@ -309,7 +309,7 @@ def _date(value: object) -> date:
 def _in_micros(value: datetime) -> datetime:
     # A Timestamp of pandas is a datetime that has more to it.
     if getattr(value, "nanosecond", 0):
-        raise _wrong(value, "in microseconds: hand nanoseconds over as Arrow or in a frame")
+        raise _wrong(value, "in microseconds: hand nanoseconds over as Arrow or in a DataFrame")
     return value
 
 
@@ -326,7 +326,7 @@ def _zoned(value: object) -> int:
     if not isinstance(value, datetime):
         raise _wrong(value, "a datetime")
     if _in_micros(value).tzinfo is None:
-        raise _wrong(value, "a moment that everyone reads alike: give it a zone")
+        raise _wrong(value, "a timestamp that everyone reads alike: give it a zone")
     return int(stored(value, Scalar("timestamptz")))
 
 

@@ -50,8 +50,8 @@ _ALIKE = {
     ("blob", "uuid"): Fit.LOOK,
 }
 _INT96 = ("timestamp", "timestamptz")
-"""What 96 bits are is not written in the file: Spark means moments, Impala local times. DuckDB cuts them to
-microseconds, which is all that Spark writes."""
+"""What 96 bits are is not written in the file: Spark means timestamps, Impala local times. DuckDB cuts them
+to microseconds, which is all that Spark writes."""
 
 
 def fit_of(leaf: pq.ColumnSchema, wanted: DataType) -> Fit:

@@ -30,7 +30,7 @@ _SMALL_CHUNK = 8_192
 """Chunks of fewer rows are joined first: Arrow's writer has work to do for each."""
 
 
-class Output(Protocol):
+class FileOutput(Protocol):
     """Where files are written to."""
 
     def open_output(self, path: str, relative: bool = True) -> AbstractContextManager[pa.NativeFile]:
@@ -78,7 +78,7 @@ def write_files(
     *,
     columns: Columns,
     folder: str,
-    storage: Output,
+    storage: FileOutput,
     options: WriteOptions,
     partitioning: Partitioning | None = None,
     sort: Sequence[SortKey] = (),
@@ -114,7 +114,7 @@ class _Writing:
         given: pa.Schema,
         columns: Columns,
         folder: str,
-        storage: Output,
+        storage: FileOutput,
         options: WriteOptions,
         partitioning: Partitioning | None,
         sort: tuple[SortKey, ...],
@@ -393,7 +393,7 @@ def parquet_writer(
 
 
 def footer_size(metadata: pq.FileMetaData) -> int:
-    """How long the footer is without its frame, as the file itself says; Arrow does not tell."""
+    """How long the footer is without its marks, as the file itself says; Arrow does not tell."""
     sink = pa.BufferOutputStream()
     metadata.write_metadata_file(sink)
     # The mark at the start and the end, and the length.
@@ -425,7 +425,7 @@ def _inside(array: pa.Array, column: Column) -> list[pa.Array]:
 
 
 def write_deletes(
-    storage: Output,
+    storage: FileOutput,
     path: str,
     data_file_address: str,
     positions: pa.Array,

@@ -17,5 +17,5 @@ class StoredFile:
 
 
 def modified_at(seconds: float) -> datetime:
-    """The moment that many seconds after 1970."""
+    """The timestamp that many seconds after 1970."""
     return datetime.fromtimestamp(seconds, UTC)

@@ -19,7 +19,7 @@ class LocalDisk:
 
     def __init__(self) -> None:
         """Nothing is touched yet."""
-        self._settled: set[Path] = set()
+        self._synced: set[Path] = set()
 
     @property
     def filesystem(self) -> fs.FileSystem:
@@ -30,7 +30,7 @@ class LocalDisk:
     def output(self, path: str) -> Generator[pa.NativeFile]:
         """Write a new file and its folders. It stays only if the block ends well, and is on the disk then."""
         folder = Path(path).parent
-        if folder not in self._settled:
+        if folder not in self._synced:
             self._settle(folder)
         try:
             held = _created(path)
@@ -61,7 +61,7 @@ class LocalDisk:
             os.close(handle)
         folder = Path(path).parent
         _sync_folder(folder)
-        if folder not in self._settled:
+        if folder not in self._synced:
             self._settle(folder)
 
     def info(self, path: str) -> StoredFile:
@@ -92,7 +92,7 @@ class LocalDisk:
             # A folder that cannot be read is none that we made.
             with suppress(PermissionError):
                 _sync_folder(above)
-        self._settled.add(folder)
+        self._synced.add(folder)
 
 
 def _created(path: str) -> int:

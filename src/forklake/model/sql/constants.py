@@ -205,7 +205,7 @@ def _bare_text(text: str) -> str:
     return str(int(text))
 
 
-def _moment(type: Callable[[], pa.DataType], form: str, text: str) -> str:
+def _timestamp(type: Callable[[], pa.DataType], form: str, text: str) -> str:
     """Arrow reads ISO 8601 strictly; DuckDB writes a fraction without zeros at its end, and UTC as +00."""
     try:
         shown: str = pa.scalar(_trimmed(text.strip())).cast(type()).cast(pa.string()).as_py()
@@ -216,13 +216,13 @@ def _moment(type: Callable[[], pa.DataType], form: str, text: str) -> str:
     return _trimmed(shown).replace("Z", "+00")
 
 
-def _trimmed(moment: str) -> str:
-    return _FRACTION.sub(lambda fraction: f".{fraction[1]}" if fraction[1] else "", moment)
+def _trimmed(timestamp: str) -> str:
+    return _FRACTION.sub(lambda fraction: f".{fraction[1]}" if fraction[1] else "", timestamp)
 
 
 def _time(text: str) -> str:
     try:
-        return _moment(lambda: pa.timestamp("us"), "", f"1970-01-01 {text.strip()}").removeprefix(
+        return _timestamp(lambda: pa.timestamp("us"), "", f"1970-01-01 {text.strip()}").removeprefix(
             "1970-01-01 "
         )
     except ValueError:
@@ -265,17 +265,17 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
     "boolean": _boolean,
     "float32": partial(_float, "<f"),
     "float64": partial(_float, "<d"),
-    "date": partial(_moment, lambda: pa.date32(), "2024-12-31"),
+    "date": partial(_timestamp, lambda: pa.date32(), "2024-12-31"),
     "time": _time,
     "timetz": _timetz,
-    "timestamp": partial(_moment, lambda: pa.timestamp("us"), f"{_STAMP}.123456, without a zone"),
-    "timestamp_s": partial(_moment, lambda: pa.timestamp("s"), f"{_STAMP}, without a zone"),
-    "timestamp_ms": partial(_moment, lambda: pa.timestamp("ms"), f"{_STAMP}.123, without a zone"),
+    "timestamp": partial(_timestamp, lambda: pa.timestamp("us"), f"{_STAMP}.123456, without a zone"),
+    "timestamp_s": partial(_timestamp, lambda: pa.timestamp("s"), f"{_STAMP}, without a zone"),
+    "timestamp_ms": partial(_timestamp, lambda: pa.timestamp("ms"), f"{_STAMP}.123, without a zone"),
     "timestamp_ns": partial(
-        _moment, lambda: pa.timestamp("ns"), f"{_STAMP}.123456789, between 1678 and 2261"
+        _timestamp, lambda: pa.timestamp("ns"), f"{_STAMP}.123456789, between 1678 and 2261"
     ),
-    # What a moment without a zone means would depend on who reads it.
-    "timestamptz": partial(_moment, lambda: pa.timestamp("us", "UTC"), f"{_STAMP}+00, with its zone"),
+    # What a timestamp without a zone means would depend on who reads it.
+    "timestamptz": partial(_timestamp, lambda: pa.timestamp("us", "UTC"), f"{_STAMP}+00, with its zone"),
     "interval": _interval,
     "varchar": str,
     "blob": partial(_matching, _BLOB, r"printable ASCII, and any other byte as \xAB"),

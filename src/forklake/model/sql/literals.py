@@ -184,8 +184,8 @@ def as_query(values: LongList, type: DataType) -> str | None:
     separator = ","
     while (joined := separator.join(values.texts)).split(separator) != values.texts:
         separator += "|,"
-    said, apart = (part.replace("'", "''") for part in (joined, separator))
-    return f"SELECT CAST(unnest(string_split('{said}', '{apart}')) AS {target})"
+    values_list, apart = (part.replace("'", "''") for part in (joined, separator))
+    return f"SELECT CAST(unnest(string_split('{values_list}', '{apart}')) AS {target})"
 
 
 def _conversion(kind: Kind | DataType, type: DataType) -> Callable[[Literal], Value | None] | None:
@@ -271,7 +271,7 @@ def _date(text: str) -> date | None:
     return date.fromisoformat(text) if _DATE.fullmatch(text) else None
 
 
-def _moment(text: str, *, digits: int, zoned: bool = False) -> datetime | None:
+def _timestamp(text: str, *, digits: int, zoned: bool = False) -> datetime | None:
     """A timestamp with at most so many digits of a second; with a zone if, and only if, the type has one."""
     parts = _STAMP.fullmatch(text)
     if parts is None or bool(parts[4]) != zoned or (parts[4] and not parts[2]):
@@ -326,11 +326,11 @@ _READERS: dict[str, Callable[[str], Value | None]] = {
     "date": _date,
     "time": _time,
     "time_ns": _time_ns,
-    "timestamp": lambda text: _moment(text, digits=6),
-    "timestamp_s": lambda text: _moment(text, digits=0),
-    "timestamp_ms": lambda text: _moment(text, digits=3),
+    "timestamp": lambda text: _timestamp(text, digits=6),
+    "timestamp_s": lambda text: _timestamp(text, digits=0),
+    "timestamp_ms": lambda text: _timestamp(text, digits=3),
     "timestamp_ns": _nanoseconds,
-    "timestamptz": lambda text: _moment(text, digits=6, zoned=True),
+    "timestamptz": lambda text: _timestamp(text, digits=6, zoned=True),
     "varchar": str,
     "blob": _blob,
     "uuid": _uuid,

@@ -73,8 +73,8 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """The figures of one table."""
+class TableStatistics:
+    """The statistics of one table."""
 
     record_count: int | None = 0
     """None in a fork that inherited the table: counting what is there would cost what the table holds."""
@@ -89,11 +89,11 @@ class Figures:
         """Whether all rows that are there were counted."""
         return self.record_count is not None
 
-    def emptied(self) -> Figures:
+    def emptied(self) -> TableStatistics:
         """Of a table that was dropped: none of its rows are there, and its row ids stay given out."""
         return self if self.record_count is None else replace(self, record_count=0, file_size_bytes=0)
 
-    def plus(self, *, rows: int = 0, ids: int = 0, size: int = 0) -> Figures:
+    def plus(self, *, rows: int = 0, ids: int = 0, size: int = 0) -> TableStatistics:
         """After more rows, row ids given out, and bytes."""
         return replace(
             self,

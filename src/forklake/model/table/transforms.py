@@ -182,7 +182,7 @@ def _buckets(array: pa.Array, count: int, type: DataType) -> pa.Array:
 
 
 def _as_longs(array: pa.Array, type: DataType) -> pa.Array:
-    """Iceberg hashes every integer as eight bytes, and every moment in microseconds."""
+    """Iceberg hashes every integer as eight bytes, and every timestamp in microseconds."""
     name = type.name if isinstance(type, Scalar) else ""
     if name == "uint64":
         return array
@@ -193,7 +193,7 @@ def _as_longs(array: pa.Array, type: DataType) -> pa.Array:
     ticks = array.view(pa.int64())
     if PER_SECOND[name] <= 10**6:
         return pc.multiply(ticks, 10**6 // PER_SECOND[name])
-    # Division rounds towards zero, and a moment before 1970 has to go down.
+    # Division rounds towards zero, and a timestamp before 1970 has to go down.
     down = pc.subtract(ticks, pc.if_else(pc.less(ticks, 0), 999, 0))
     return pc.divide(down, 1000)
 

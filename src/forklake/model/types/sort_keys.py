@@ -65,7 +65,7 @@ def has_key(type: DataType) -> bool:
     """Whether values of the type have keys.
 
     Nested values, intervals, JSON, variants and geometries are not worth it, and TIME WITH TIME ZONE is
-    ordered by moment and zone together.
+    ordered by timestamp and zone together.
     """
     match type:
         case Decimal():
@@ -93,7 +93,7 @@ def key_of(value: Value, type: DataType) -> str | None:
         case int() | float() | Number() if name in _NUMBERS:
             key = _number(value)
         case int() | date() if name in _NANOSECONDS:
-            key = _raw_moment(value, name) if isinstance(value, int) else _moment(value, name)
+            key = _raw_timestamp(value, name) if isinstance(value, int) else _timestamp(value, name)
         case int() | time() if name in _CLOCKS:
             key = _clock(value, name)
         case str() | bytes() | UUID():
@@ -156,7 +156,7 @@ def _bytes(value: str | bytes | UUID, name: str) -> str | None:
             return None
 
 
-def _moment(value: date, name: str) -> str:
+def _timestamp(value: date, name: str) -> str:
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=UTC if name == "timestamptz" else None)
     if (value.tzinfo is not None) != (name == "timestamptz"):
@@ -167,7 +167,7 @@ def _moment(value: date, name: str) -> str:
     return f"{since // _MICROSECOND * 1000 + _SHIFT:020x}"
 
 
-def _raw_moment(value: int, name: str) -> str:
+def _raw_timestamp(value: int, name: str) -> str:
     """The key of a stored integer. The outermost two are what DuckDB stores for the infinities."""
     end = 2**31 - 1 if name == "date" else 2**63 - 1
     if abs(value) == end:
@@ -202,8 +202,8 @@ def exact(value: Value, type: DataType) -> bool:
     return min_key(value, type) == max_key(value, type)
 
 
-def _at_end(value: Value, day: date, moment: datetime) -> bool:
-    return value.replace(tzinfo=None) == moment if isinstance(value, datetime) else value == day
+def _at_end(value: Value, day: date, timestamp: datetime) -> bool:
+    return value.replace(tzinfo=None) == timestamp if isinstance(value, datetime) else value == day
 
 
 def _is_long(value: Value, type: DataType) -> bool:

@@ -1,6 +1,6 @@
 """Values as DuckDB writes them: the text of statistics and of partition values. Pure.
 
-A value here is what a file stores: moments are whole numbers in the unit of their type, a UUID is 16 bytes.
+A value here is what a file stores: timestamps are integers in the unit of their type, a UUID is 16 bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PER_SECOND = {
     "timestamptz": 10**6,
     "timestamp_ns": 10**9,
 }
-"""How finely each type of moment counts."""
+"""How finely each type of timestamp counts."""
 
 _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -147,7 +147,7 @@ def _clock(value: Stored, name: str) -> str:
     return text + ("+00" if name == "timetz" else "")
 
 
-def _moment(value: Stored, name: str) -> str | None:
+def _timestamp(value: Stored, name: str) -> str | None:
     days, rest = divmod(int(value), _DAY * PER_SECOND[name])
     day = _date(days, name)
     return day and f"{day} {_clock(rest, name)}" + ("+00" if name == "timestamptz" else "")
@@ -175,11 +175,11 @@ _TEXTS: dict[str, Callable[[Stored, str], str | None]] = {
     "time": _clock,
     "time_ns": _clock,
     "timetz": _clock,
-    "timestamp": _moment,
-    "timestamp_s": _moment,
-    "timestamp_ms": _moment,
-    "timestamp_ns": _moment,
-    "timestamptz": _moment,
+    "timestamp": _timestamp,
+    "timestamp_s": _timestamp,
+    "timestamp_ms": _timestamp,
+    "timestamp_ns": _timestamp,
+    "timestamptz": _timestamp,
     "varchar": _text,
     "json": _text,
     "blob": _blob,

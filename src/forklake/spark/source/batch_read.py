@@ -15,7 +15,7 @@ from forklake.scan.scan_plan import ScanPlan
 from forklake.spark.plan_splits import parts_of
 from forklake.spark.source.open_table import opened
 from forklake.spark.source.options import SourceOptions
-from forklake.spark.source.schema import Shape
+from forklake.spark.source.schema import ReadSchema
 from forklake.spark.workers import Piece, read_piece
 
 
@@ -33,7 +33,7 @@ class BatchReader(DataSourceReader):
     what one use had filtered would be missing from the others. Spark filters the rows itself.
     """
 
-    def __init__(self, options: SourceOptions, shape: Shape) -> None:
+    def __init__(self, options: SourceOptions, shape: ReadSchema) -> None:
         """Nothing is opened yet."""
         self._options = options
         self._shape = shape
@@ -53,7 +53,7 @@ class BatchReader(DataSourceReader):
         return read_piece(partition.piece, to_arrow_schema(self._shape.schema, timezone="UTC"))
 
 
-def pieces(storage: Storage, plan: ScanPlan, shape: Shape) -> Iterator[Piece]:
+def pieces(storage: Storage, plan: ScanPlan, shape: ReadSchema) -> Iterator[Piece]:
     """A plan in pieces for tasks."""
     for part in parts_of(plan):
         yield Piece(

@@ -1,4 +1,4 @@
-"""Writing a frame into a table as one snapshot: all tasks or none."""
+"""Writing a DataFrame into a table as one snapshot: all tasks or none."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make what all tasks wrote one snapshot."""
-        told = [message for message in messages if isinstance(message, Written)]
+        written = [message for message in messages if isinstance(message, Written)]
         with opened(self._options) as catalog:
-            parts = manifests(catalog, self._ds, self._options, told, overwrite=self._overwrite)
+            parts = manifests(catalog, self._ds, self._options, written, overwrite=self._overwrite)
             catalog.commit_distributed(self._ds, parts)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:

@@ -21,7 +21,7 @@ from forklake.scan.scan_plan import ScanPlan, Source
 from forklake.spark.jobs import engine_of
 from forklake.spark.plan_splits import parts_of
 from forklake.spark.source.batch_read import pieces
-from forklake.spark.source.schema import Shape
+from forklake.spark.source.schema import ReadSchema
 from forklake.spark.workers import Piece, plain_type
 
 
@@ -60,7 +60,7 @@ def _named(span: Span) -> list[Column]:
 
 
 def spans(
-    storage: Storage, source: Source, plan: ChangePlan, predicate: Predicate | None, shape: Shape
+    storage: Storage, source: Source, plan: ChangePlan, predicate: Predicate | None, shape: ReadSchema
 ) -> Iterator[Piece | Span]:
     """A plan in pieces. Only snapshots that took rows away need to be looked at as a whole."""
     mixed = mixed_snapshots(plan)
@@ -76,7 +76,7 @@ def spans(
 
 
 def _feed(
-    storage: Storage, source: Source, places: Sequence[Place], predicate: Predicate | None, shape: Shape
+    storage: Storage, source: Source, places: Sequence[Place], predicate: Predicate | None, shape: ReadSchema
 ) -> Iterator[Span]:
     nothing = plan_of(source, [])
     for part in parts_of(plan_of(source, places)):

@@ -41,7 +41,7 @@ class Offset:
                 f"{given!r} in the checkpoint is no place in a table: choose another one"
             ) from None
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As it goes into a checkpoint."""
         if self.begin is not None:
             return {"begin": self.begin}

@@ -6,7 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from forklake.api.lake import Lake, connect
+from forklake.api.connect import connect
+from forklake.api.lake import Lake
 from forklake.errors import CatalogNotFound
 from forklake.model.ids import CatalogId
 from forklake.spark.source.options import SourceOptions

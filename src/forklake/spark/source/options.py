@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, cast
 
 from forklake.data.storage.storage import split_data_path
 from forklake.errors import InvalidArgument
-from forklake.model.time_travel import Moment
+from forklake.model.time_travel import AsOf
 
 Changes = Literal["fail", "skip", "feed"]
 Start = int | Literal["latest"] | None
@@ -32,7 +32,7 @@ class SourceOptions:
     catalog: str
     table: str
     data_path: str | None = field(default=None, repr=False)
-    at: Moment | None = None
+    at: AsOf | None = None
     columns: tuple[str, ...] | None = None
     where: str | None = None
     row_ids: bool = False
@@ -76,7 +76,7 @@ class SourceOptions:
             found["catalog"],
             found["table"],
             found.get("data_path"),
-            _moment(found.get("at")),
+            _as_of(found.get("at")),
             _columns(found.get("columns")),
             found.get("where"),
             _one_of("row_ids", found.get("row_ids", "false").lower(), _TRUTH),
@@ -92,7 +92,7 @@ def _one_of(name: str, text: str, known: Mapping[str, T]) -> T:
     return known[text]
 
 
-def _moment(text: str | None) -> Moment | None:
+def _as_of(text: str | None) -> AsOf | None:
     if text is None:
         return None
     if text.strip().isdecimal():

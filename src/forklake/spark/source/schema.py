@@ -1,4 +1,4 @@
-"""What a frame of a table looks like, and the snapshot that it shows."""
+"""What a DataFrame of a table looks like, and the snapshot that it shows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANGE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ReadSchema:
     """Columns as they were at a snapshot, and what is shown beside them."""
 
     catalog: CatalogId
@@ -35,7 +35,7 @@ class Shape:
 
     @property
     def schema(self) -> T.StructType:
-        """The schema of the frame."""
+        """The schema of the DataFrame."""
         fields = shown_schema(self.columns).fields
         if self.feed:
             fields = [*CHANGE, *fields]
@@ -43,17 +43,17 @@ class Shape:
             fields = [*fields, T.StructField(ROW_ID, T.LongType())]
         return T.StructType(fields)
 
-    def cut(self, schema: T.StructType) -> Shape:
+    def cut(self, schema: T.StructType) -> ReadSchema:
         """What a schema of the user's own asks for: some of the columns, as they are."""
         known = {field.name: field.dataType for field in self.schema}
         if schema.names == self.schema.names and all(known[f.name] == f.dataType for f in schema):
             return self
         for field in schema:
             if known.get(field.name) != field.dataType:
-                said = f"{known[field.name].simpleString()}" if field.name in known else "not there"
+                actual = f"{known[field.name].simpleString()}" if field.name in known else "not there"
                 raise InvalidArgument(
                     f'the schema that was given has "{field.name}" as {field.dataType.simpleString()}, and '
-                    f"in the table it is {said}: leave the schema out, or cast the frame"
+                    f"in the table it is {actual}: leave the schema out, or cast the DataFrame"
                 )
         beside = {field.name for field in CHANGE} if self.feed else {ROW_ID} if self.row_ids else set[str]()
         names = [name for name in schema.names if name not in beside]
@@ -66,8 +66,8 @@ class Shape:
         return cut
 
 
-def shape_of(options: SourceOptions) -> Shape:
-    """The shape of a table, now or at the moment that was asked for."""
+def shape_of(options: SourceOptions) -> ReadSchema:
+    """The shape of a table, now or at the timestamp that was asked for."""
     feed = options.changes == "feed"
     with opened(options) as catalog:
         scope = catalog if options.at is None else catalog.at(options.at)
@@ -77,4 +77,4 @@ def shape_of(options: SourceOptions) -> Shape:
             raise InvalidArgument(
                 "the option columns names whole columns: choose the struct, and take its fields later"
             )
-        return Shape(catalog.id, table.id, scan.at, scan.selection.columns, scan.selection.row_id, feed)
+        return ReadSchema(catalog.id, table.id, scan.at, scan.selection.columns, scan.selection.row_id, feed)

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from forklake.errors import InvalidArgument
 from forklake.lazy import LazyModule
 from forklake.spark.source.options import SourceOptions
-from forklake.spark.source.schema import Shape, shape_of
+from forklake.spark.source.schema import ReadSchema, shape_of
 
 if TYPE_CHECKING:
     from forklake.spark.source import batch_read, batch_write, stream_read, stream_write
@@ -39,7 +39,7 @@ class ForklakeDataSource(DataSource):
         """Check the options; nothing is opened yet."""
         super().__init__(options)
         self._given = SourceOptions.parse(options)
-        self._shape: Shape | None = None
+        self._shape: ReadSchema | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -49,7 +49,7 @@ class ForklakeDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the table, or those that were chosen.
 
-        A frame shows the table as it is now: Spark keeps this object, and with it the snapshot.
+        A DataFrame shows the table as it is now: Spark keeps this object, and with it the snapshot.
         """
         self._shape = shape_of(self._given)
         return self._shape.schema
@@ -61,7 +61,7 @@ class ForklakeDataSource(DataSource):
         return batch_read.BatchReader(self._given, self._found(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """What writes a frame."""
+        """What writes a DataFrame."""
         return batch_write.BatchWriter(self._given, schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -72,6 +72,6 @@ class ForklakeDataSource(DataSource):
         """What writes a stream."""
         return stream_write.StreamWriter(self._given, schema, overwrite)
 
-    def _found(self, schema: StructType) -> Shape:
+    def _found(self, schema: StructType) -> ReadSchema:
         shape = self._shape or shape_of(self._given)
         return shape.cut(schema)

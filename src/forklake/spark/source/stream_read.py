@@ -39,7 +39,7 @@ from forklake.spark.source.change_splits import (
 from forklake.spark.source.offsets import Arrival, Offset, admitted, admitted_of_table
 from forklake.spark.source.open_table import connected, known_in
 from forklake.spark.source.options import SourceOptions
-from forklake.spark.source.schema import Shape
+from forklake.spark.source.schema import ReadSchema
 from forklake.spark.workers import Piece, read_piece
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Changes(InputPartition):
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches in one process as long as a query runs; copies of it read in tasks."""
 
-    def __init__(self, options: SourceOptions, shape: Shape) -> None:
+    def __init__(self, options: SourceOptions, shape: ReadSchema) -> None:
         """Nothing is opened yet."""
         self._options = options
         self._shape = shape
@@ -134,7 +134,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._told(self._next(catalog, offset, head, limit))
 
     def _told(self, offset: Offset) -> dict[str, Any]:
-        return {**offset.told(), _TABLE: self._shape.table, _CATALOG: self._shape.catalog}
+        return {**offset.to_dict(), _TABLE: self._shape.table, _CATALOG: self._shape.catalog}
 
     def _place(self, given: Mapping[str, Any]) -> Offset:
         """Where a checkpoint says that the stream is, if it was in this table."""
@@ -255,8 +255,8 @@ def check_same(before: Columns, now: Columns) -> None:
     for column in before:
         found = known.get(column.id)
         if found is None or found.data_type != column.data_type:
-            said = "was dropped" if found is None else f"is {to_sql(found.data_type)} now"
+            change = "was dropped" if found is None else f"is {to_sql(found.data_type)} now"
             raise InvalidArgument(
-                f'column "{column.name}" {said}: load the stream again and start its query, to go on with '
+                f'column "{column.name}" {change}: load the stream again and start its query, to go on with '
                 "the table as it is"
             )

@@ -46,15 +46,15 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Make a batch one snapshot, unless it was committed before and Spark does not know."""
-        told = [message for message in messages if isinstance(message, Written)]
-        if not told:
+        written = [message for message in messages if isinstance(message, Written)]
+        if not written:
             if self._overwrite:
                 with opened(self._options) as catalog:
                     catalog.table(self._options.table).delete()
             return
-        ds, query = DistributedSnapshot.from_json(told[0].snapshot), told[0].query
+        ds, query = DistributedSnapshot.from_json(written[0].snapshot), written[0].query
         with opened(self._options) as catalog:
-            parts = manifests(catalog, ds, self._options, told, overwrite=self._overwrite)
+            parts = manifests(catalog, ds, self._options, written, overwrite=self._overwrite)
             catalog.commit_distributed(
                 ds,
                 parts,

@@ -398,7 +398,7 @@ CREATE TABLE ducklake_file_partition_value (
     PRIMARY KEY (catalog_id, data_file_id, partition_key_index)
 );
 
--- Each catalog keeps its own figures: a parent's row moves on after a fork.
+-- Each catalog keeps its own statistics: a parent's row moves on after a fork.
 CREATE TABLE ducklake_table_stats (
     catalog_id BIGINT NOT NULL,
     table_id BIGINT NOT NULL,

@@ -472,7 +472,7 @@ SELECT snapshot_id, footprint
  WHERE catalog_id = $catalog AND snapshot_id > $start AND snapshot_id <= $end
  ORDER BY snapshot_id;
 
--- name: figures
+-- name: table_statistics
 -- What a catalog itself has counted of its tables, and the bounds of their columns.
 SELECT t.table_id, t.record_count, t.next_row_id, t.file_size_bytes,
        c.column_id, c.contains_null, c.contains_nan, c.min_value, c.max_value, c.min_key, c.max_key
