@@ -1,9 +1,9 @@
 """Loading at first use what takes long to load: `LazyModule` for packages, `attach` for names of our own.
 
-`arrow`, `duckdb` and `sqlglot` in here hold the packages that the rest of forklake takes from here rather
-than by an import of its own. For a type checker these names are the modules themselves. Nothing of them is
-asked for while a module of ours is loaded: tables of Arrow types and the like are functions with a cache, and
-type aliases are text.
+The modules in here hold the packages that the rest of forklake takes from here rather than by an import of
+its own. For a type checker these names are the modules themselves. Nothing of them is asked for while a
+module of ours is loaded: tables of Arrow types and the like are functions with a cache, and type aliases are
+text.
 """
 
 from __future__ import annotations

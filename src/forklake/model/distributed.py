@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 from uuid import UUID
 
 from forklake.errors import InvalidArgument, TableNotFound
-from forklake.model.entities import Column, Default
-from forklake.model.ids import CatalogId, ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
+from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, SnapshotId, TableId
+from forklake.model.json_values import from_text, to_text
 from forklake.model.names import QualifiedName, is_absolute
-from forklake.model.options import Options
-from forklake.model.table.files import DataFile, DeleteFile
-from forklake.model.table.layout import PartitionField, Partitioning, SortKey
+from forklake.model.table.files import DataFile
 from forklake.model.table.write_target import WriteTarget
 
 STAGING = "_staging/"
 """Where manifests are kept, below the folder of a catalog. No schema has a folder of this name."""
-_FORMAT = "forklake/distributed-snapshot/1"
+_FORMAT = "forklake/distributed-snapshot/2"
 
 
 ReservationState = Literal["open", "committed", "cancelled", "expired"]
@@ -102,40 +99,20 @@ class DistributedSnapshot:
 
     def to_json(self) -> str:
         """The value as JSON, for another process."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "reservation_id": self.reservation_id,
-                "commit_uuid": self.commit_uuid,
-                "catalog_id": self.catalog_id,
-                "catalog": self.catalog,
-                "snapshot_id": self.snapshot_id,
-                "parent_snapshot_id": self.parent_snapshot_id,
-                "expires_at": self.expires_at.isoformat(),
-                "data_path": self.data_path,
-                "catalog_path": self.catalog_path,
-                "tables": [_from_table(table) for table in self.tables],
-                "properties": dict(self.properties),
-            },
-            ensure_ascii=False,
-        )
+        return to_text(self, format=_FORMAT)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse the JSON that `to_json` returned."""
         try:
-            found = json.loads(text)
-            if found.pop("format") != _FORMAT:
-                raise ValueError("it was written by another version")
-            values: dict[str, Any] = {
-                **found,
-                "reservation_id": str(UUID(found["reservation_id"])),
-                "commit_uuid": UUID(found["commit_uuid"]).hex,
-                "expires_at": datetime.fromisoformat(found["expires_at"]).astimezone(UTC),
-                "tables": tuple(_to_table(table) for table in found["tables"]),
-            }
-            return cls(**values)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            found = from_text(cls, text, format=_FORMAT)
+            return replace(
+                found,
+                reservation_id=str(UUID(found.reservation_id)),
+                commit_uuid=UUID(found.commit_uuid).hex,
+                expires_at=found.expires_at.astimezone(UTC),
+            )
+        except (ValueError, InvalidArgument) as error:
             raise InvalidArgument(
                 f"this text is not a distributed snapshot: {error}; give what to_json returned"
             ) from error
@@ -156,17 +133,12 @@ class BaseFile:
 
     def to_json(self) -> str:
         """The value as JSON, for another process."""
-        deletes = self.file.deletes
-        about = {name: getattr(self.file, name) for name in _plain(DataFile)}
-        known = None if deletes is None else {name: getattr(deletes, name) for name in _plain(DeleteFile)}
-        return json.dumps({"file": about, "deletes": known, "deleted": self.deleted})
+        return to_text(self)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse the JSON that `to_json` returned."""
-        found = json.loads(text)
-        deletes = None if found["deletes"] is None else DeleteFile(**found["deletes"])
-        return cls(DataFile(**found["file"], deletes=deletes), tuple(found["deleted"]))
+        return from_text(cls, text)
 
     @property
     def id(self) -> DataFileId:
@@ -182,64 +154,3 @@ class BaseFile:
     def replaces(self) -> DeleteFileId | None:
         """The delete file that a new one takes the place of."""
         return None if self.file.deletes is None else self.file.deletes.id
-
-
-def _plain(kind: type[DataFile] | type[DeleteFile]) -> list[str]:
-    return [entry.name for entry in fields(kind) if entry.name != "deletes"]
-
-
-def _from_table(table: TableTarget) -> dict[str, Any]:
-    part = table.partitioning
-    return {
-        "id": table.id,
-        "schema": table.schema,
-        "name": table.name,
-        "folder": table.folder,
-        "columns": [_from_column(column) for column in table.columns],
-        "partitioning": part
-        and {"id": part.id, "fields": [[entry.column_id, entry.transform] for entry in part.fields]},
-        "sort": [[key.name, key.direction, key.nulls] for key in table.sort],
-        "options": {name: getattr(table.options, name) for name in Options.__slots__},
-    }
-
-
-def _to_table(found: Mapping[str, Any]) -> TableTarget:
-    part = found["partitioning"]
-    return TableTarget(
-        folder=found["folder"],
-        columns=tuple(_to_column(column) for column in found["columns"]),
-        options=Options(**found["options"]),
-        partitioning=part
-        and Partitioning(
-            part["id"],
-            found["id"],
-            tuple(PartitionField(ColumnId(number), transform) for number, transform in part["fields"]),
-        ),
-        sort=tuple(SortKey(*key) for key in found["sort"]),
-        id=found["id"],
-        schema=found["schema"],
-        name=found["name"],
-    )
-
-
-def _from_column(column: Column) -> dict[str, Any]:
-    default = column.default
-    return {
-        "id": column.id,
-        "name": column.name,
-        "type": column.type,
-        "nullable": column.nullable,
-        "initial_default": column.initial_default,
-        "default": default and [default.value, default.kind, default.dialect],
-        "children": [_from_column(child) for child in column.children],
-        "order": column.order,
-    }
-
-
-def _to_column(found: Mapping[str, Any]) -> Column:
-    values: dict[str, Any] = {
-        **found,
-        "default": found["default"] and Default(*found["default"]),
-        "children": tuple(_to_column(child) for child in found["children"]),
-    }
-    return Column(**values)

@@ -8,12 +8,12 @@ of a file stands in a line of its own, which is read when it is needed: of very 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Self
 
 from forklake.errors import InvalidManifest
+from forklake.lazy.msgspec import msgspec
 from forklake.model.ids import ColumnId, DataFileId, DeleteFileId, SnapshotId, TableId
 from forklake.model.table.files import ColumnStats, WrittenFile
 from forklake.model.table.name_mapping import MappedName
@@ -29,7 +29,7 @@ class PackedStats(Sequence[ColumnStats]):
 
     def __iter__(self) -> Iterator[ColumnStats]:
         """Column by column."""
-        return (ColumnStats(*entry) for entry in json.loads(self.line)["stats"])
+        return (ColumnStats(*entry) for entry in msgspec.json.decode(self.line)["stats"])
 
     def __getitem__(self, place: Any) -> Any:
         """By place."""
@@ -37,7 +37,7 @@ class PackedStats(Sequence[ColumnStats]):
 
     def __len__(self) -> int:
         """How many columns."""
-        return len(json.loads(self.line)["stats"])
+        return len(msgspec.json.decode(self.line)["stats"])
 
     def __eq__(self, other: object) -> bool:
         """Whether the same is known."""
@@ -149,8 +149,8 @@ class Manifest:
     @property
     def piece(self) -> str:
         """The same for all attempts at one piece of work, and fit for the name of a file."""
-        about = json.dumps([self.part, sorted(self.tables)])
-        return hashlib.sha256(about.encode()).hexdigest()[:20]
+        about = msgspec.json.encode([self.part, sorted(self.tables)])
+        return hashlib.sha256(about).hexdigest()[:20]
 
     def to_json(self) -> str:
         """The value as JSON, for another process."""
@@ -164,7 +164,7 @@ class Manifest:
         *body, last = text.rstrip("\n").split("\n")
         digest = _sum(body)
         try:
-            whole = json.loads(last) == {"lines": len(body), "sha256": digest}
+            whole = msgspec.json.decode(last) == {"lines": len(body), "sha256": digest}
         except ValueError:
             whole = False
         if not whole:
@@ -173,7 +173,7 @@ class Manifest:
                 "rest; write the part again"
             )
         try:
-            head = json.loads(body[0])
+            head = msgspec.json.decode(body[0])
             if head.pop("format") != _FORMAT:
                 raise ValueError("it was written by another version")
             head["tables"] = tuple(head["tables"])
@@ -236,7 +236,7 @@ def _sizes(entry: Entry) -> Iterator[tuple[str, int]]:
 
 def _text(value: Mapping[str, Any]) -> str:
     # Line breaks inside of texts are escaped, so a line is a line.
-    return json.dumps(value, separators=(",", ":"))
+    return msgspec.json.encode(value).decode()
 
 
 def _sum(lines: Sequence[str]) -> str:
@@ -258,7 +258,7 @@ def _plain(entry: Entry) -> dict[str, Any]:
 def _entries(lines: Sequence[str]) -> Iterator[Entry]:
     following = iter(lines)
     for line in following:
-        ((kind, about),) = json.loads(line).items()
+        ((kind, about),) = msgspec.json.decode(line).items()
         yield _to_file(about, next(following)) if kind == "file" else _entry(kind, about)
 
 
