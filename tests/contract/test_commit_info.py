@@ -218,7 +218,13 @@ def test_inside_of_a_transaction_no_verb_takes_them(lake: forklake.Lake, tmp_pat
 def test_a_bad_author_is_refused_before_anything_is_written(catalog: forklake.Catalog, tmp_path) -> None:
     table = catalog.create_table("t", "id INT")
     before = catalog.snapshot
-    for info in ({"author": 5}, {"message": "a\0b"}, {"extra": {"x": object()}}):
+    for info in (
+        {"author": 5},
+        {"message": "a\0b"},
+        {"extra": {"x": object()}},
+        {"extra": "x"},
+        {"extra": [1]},
+    ):
         with pytest.raises(forklake.ForklakeError):
             table.append([{"id": n} for n in range(1000)], **info)
     assert catalog.snapshot == before

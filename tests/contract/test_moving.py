@@ -108,11 +108,38 @@ def test_metadata_that_moved_write_where_the_files_are(
     filled: forklake.Lake, copied: CopyOf, tmp_path: Path, reopen
 ) -> None:
     url = copied("copy")
+    (tmp_path / "lake.db").unlink(missing_ok=True)
     moved = reopen(url, moved=True)
     assert moved.data_path == f"{tmp_path}/files/"
     moved.catalog("shop").table("t").append([{"id": 1}])
     moved.close()
     assert reopen(url).catalog("shop").table("t").append([{"id": 2}]) == 1
+
+
+def test_a_copy_whose_original_is_still_there_has_to_have_files_of_its_own(
+    filled: forklake.Lake, copied: CopyOf, tmp_path: Path, reopen
+) -> None:
+    url = copied("copy")
+    if not (tmp_path / "lake.db").exists():
+        pytest.skip("whether another database of a server is the original is not known")
+    with pytest.raises(forklake.InvalidArgument, match=r"the original .* is still at .*lake\.db"):
+        reopen(url, moved=True)
+    with pytest.raises(forklake.ReadOnlyStore):
+        reopen(url).create_catalog("c")
+    assert reopen(url, moved="force").create_catalog("c").name == "c"
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "duckdb"])
+def test_the_folder_of_files_that_moved_with_the_metadata_is_found(tmp_path: Path, backend: str) -> None:
+    (tmp_path / "old").mkdir()
+    with forklake.connect(f"{backend}:///{tmp_path}/old/lake.db", create=True) as lake:
+        table = lake.create_catalog("shop").create_table("t", "id INT")
+        table.set_option("data_inlining_row_limit", 0)
+        table.append([{"id": 1}])
+    (tmp_path / "old").rename(tmp_path / "new")
+    with forklake.connect(f"{backend}:///{tmp_path}/new/lake.db", moved=True) as lake:
+        assert lake.data_path == f"{tmp_path}/new/lake.db.files/"
+        assert lake.catalog("shop").table("t").to_pylist() == [{"id": 1}]
 
 
 def test_a_copy_with_files_of_its_own_is_a_lake_of_its_own(

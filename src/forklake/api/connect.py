@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from forklake.api.lake import Lake
-from forklake.api.moving import check_moved, guarded, move
+from forklake.api.moving import check_moved, files_beside, guarded, move
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
 from forklake.errors import InvalidUrl, MetadataExists
 from forklake.lazy import LazyModule
@@ -104,7 +104,7 @@ def _open(
             upgrades.upgrade_lake(database)
         check_version(database)
         if moved:
-            found = given if given is not None else data_path_of(database, None)
+            found = given if given is not None else files_beside(data_path_of(database, None), default)
             move(database, open_storage(found, options), force=moved == "force")
         storage = open_storage(data_path_of(database, given), options)
         _check_readable(storage)

@@ -41,11 +41,19 @@ def _with_files(database: Database, data_path: str) -> Database:
     )
 
 
+def files_beside(stored: str, beside: str | None) -> str:
+    """Where the files of a lake that moved are: where they were, or in the folder that moved with it."""
+    is_gone = "://" not in stored and not Path(stored).exists()
+    return beside if beside is not None and is_gone and Path(beside).is_dir() else stored
+
+
 def move(database: Database, storage: Storage, *, force: bool) -> None:
     """Note that the lake is at home here, and that its files are in this storage."""
     former, present = setting(database, "data_path"), storage.data_path
     if not force:
         _check_files(database, storage)
+        if present == former:
+            _check_original(database, present)
     home = database.home()
     with database.transaction() as session:
         if present != former:
@@ -55,6 +63,17 @@ def move(database: Database, storage: Storage, *, force: bool) -> None:
                 move_files(session, former, present)
         remember_home(session, home)
         session.commit()
+
+
+def _check_original(database: Database, data_path: str) -> None:
+    """Refuse a copy that would write where the original writes: their files would get the same ids."""
+    before = former_home(database)
+    if before is not None and Path(before).is_file():
+        raise InvalidArgument(
+            f"the original of {database.url} is still at {before}, and both would write to {data_path}: "
+            "remove it if the lake moved; for a copy, copy the files too and give their data path; or pass "
+            'moved="force" (on the command line --force)'
+        )
 
 
 def _check_files(database: Database, storage: Storage) -> None:
