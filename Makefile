@@ -23,8 +23,8 @@ test: ## Run the tests, on a real PostgreSQL too
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
 	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" $(ARGS)
 
-test-with: ## Run tests with other versions: PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14, each may be left out
-	@PYTHON="$(PYTHON)" DUCKDB="$(DUCKDB)" POSTGRES="$(POSTGRES)" sh scripts/test-with.sh \
+test-with: ## Run tests with other versions: PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 LOWEST=yes, or some of these
+	@PYTHON="$(PYTHON)" DUCKDB="$(DUCKDB)" POSTGRES="$(POSTGRES)" LOWEST="$(LOWEST)" sh scripts/test-with.sh \
 	  -n auto --maxprocesses 4 $(ARGS)
 
 soak: ## Run the property tests for much longer

@@ -2,9 +2,11 @@
 # Runs tests with versions that differ from the locked ones, in an environment of their own.
 #
 #   PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 sh scripts/test-with.sh [options of pytest]
+#   LOWEST=yes sh scripts/test-with.sh [options of pytest]
 #
 # Each may be left out. DUCKDB and POSTGRES are versions on PyPI, or beginnings of them: the newest that fits is taken.
-# Environments are kept in .venvs (or FORKLAKE_VENVS), one for each Python and DuckDB, so another run starts at once.
+# LOWEST takes the lowest versions of all packages that pyproject.toml allows, with the extras pandas and polars.
+# Environments are kept in .venvs (or FORKLAKE_VENVS), and another run with the same versions starts at once.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
@@ -12,11 +14,19 @@ kept=${FORKLAKE_VENVS:-$root/.venvs}
 python=${PYTHON:-python3}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-FORKLAKE_VENV=$kept/python$version${DUCKDB:+-duckdb$DUCKDB}
+FORKLAKE_VENV=$kept/python$version${LOWEST:+-lowest}${DUCKDB:+-duckdb$DUCKDB}
 export FORKLAKE_VENV
 venv=$(sh "$root/scripts/bootstrap.sh" test)
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@"; }
 
+if [ -n "${LOWEST:-}" ]; then
+    index=${PIP_INDEX_URL:-$(pip config get global.index-url 2>/dev/null || true)}
+    if [ -n "$index" ]; then export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"; fi
+    export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}" UV_PYTHON="$venv/bin/python"
+    "$venv/bin/uv" pip compile --quiet --resolution lowest-direct --extra pandas --extra polars \
+        "$root/pyproject.toml" -o "$venv/.forklake/lowest.txt"
+    "$venv/bin/uv" pip install --quiet -r "$venv/.forklake/lowest.txt"
+fi
 if [ -n "${DUCKDB:-}" ]; then
     pip install --quiet --no-deps "duckdb==$DUCKDB.*"
 fi
@@ -32,11 +42,15 @@ fi
 
 "$venv/bin/python" - <<'EOF'
 import platform, subprocess
+from importlib.metadata import version
+
 import duckdb
 from forklake.localpg import find_programs
 
 postgres = subprocess.run([find_programs() / "postgres", "--version"], capture_output=True, text=True, check=True)
 print(f"Python {platform.python_version()}, DuckDB {duckdb.__version__}, {postgres.stdout.strip()}", flush=True)
+packages = ("pandas", "polars", "psycopg", "pyarrow", "rich", "sqlglot", "typer")
+print(", ".join(f"{name} {version(name)}" for name in packages), flush=True)
 EOF
 unset PYTHONDONTWRITEBYTECODE
 export HYPOTHESIS_STORAGE_DIRECTORY="$venv/.forklake/cache/hypothesis"

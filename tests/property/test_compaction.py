@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
@@ -158,11 +157,6 @@ def same(found: Any) -> bool:
     one, other = found
     assert repr(one) == repr(other)
     return True
-
-
-@pytest.fixture
-def backend(lake_url: str) -> str:
-    return lake_url.partition(":")[0]
 
 
 def test_a_table_that_is_compacted_is_what_it_would_be_without(lake: forklake.Lake, backend: str) -> None:

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
@@ -280,11 +279,6 @@ class Run:
             for value in {row[column] for row in found}:
                 expected = sum(row[column] == value for row in found)
                 assert table.scan(f"{column} = {value}").count() == expected
-
-
-@pytest.fixture
-def backend(lake_url: str) -> str:
-    return lake_url.partition(":")[0]
 
 
 def test_a_merge_brings_exactly_what_the_other_side_has_not_seen(lake: forklake.Lake, backend: str) -> None:

@@ -88,7 +88,8 @@ def test_ids_of_rows_and_snapshots_come_last() -> None:
 )
 def test_types_land_in_parquet_under_their_own_names(type: str, logical: str) -> None:
     leaf = parquet_of(arrow_schema(build(columns_of(f"c {type}")))).schema.column(0)
-    assert leaf.logical_type.type == logical
+    # Before 26, Arrow has no name for the type of geometries that it writes.
+    assert leaf.logical_type.type == logical or str(leaf.logical_type).upper().startswith(f"{logical}(")
 
 
 @pytest.mark.parametrize("type", ["VARIANT", "STRUCT(a VARIANT)[]"])

@@ -1,4 +1,4 @@
-"""What is locked is what pyproject.toml allows, and what it allows is what the documentation says was tested."""
+"""What is locked is what pyproject.toml allows, and what it allows is what CONTRIBUTING says was tested."""
 
 from __future__ import annotations
 

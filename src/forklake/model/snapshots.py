@@ -76,9 +76,7 @@ def author_of(
         check_text(message, "message")
     if extra is not None:
         if not isinstance(extra, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidArgument(
-                f"the extra info of a commit is a dict: {{'run': 7}}, not {extra!r}"
-            )
+            raise InvalidArgument(f"the extra info of a commit is a dict: {{'run': 7}}, not {extra!r}")
         try:
             text = check_text(json.dumps(extra, ensure_ascii=False, allow_nan=False), "extra info")
             # A copy, so that what is recorded is what was checked.

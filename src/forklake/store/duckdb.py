@@ -15,17 +15,15 @@ import duckdb
 from forklake.errors import (
     CorruptMetadata,
     ForklakeError,
-    ReadOnlyStore,
     StoreBusy,
     StoreError,
     StoreUnavailable,
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
-from forklake.store.backend import Home, Row, UniqueViolation
+from forklake.store.backend import Row, UniqueViolation
 from forklake.store.built_statements import end_text, insert_text, insert_values_text, update_text
 from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
-from forklake.store.home import home_of_file
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
@@ -60,15 +58,6 @@ class DuckDBDatabase(EmbeddedDatabase):
         """Begin a transaction that may write, when it is this thread's turn."""
         self.check_writable()
         return DuckDBSession(self, self._pool)
-
-    def home(self) -> Home:
-        """The file."""
-        return home_of_file(self.path)
-
-    def check_writable(self) -> None:
-        """Refuse a file that cannot be written."""
-        if self.read_only:
-            raise ReadOnlyStore(f"{self.path} is read-only: ask for write permission on the file")
 
     def exists(self) -> bool:
         """Whether the file holds a lake in the metadata schema, finished or not."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from forklake.errors import StoreError, TransactionClosed
+from forklake.errors import ReadOnlyStore, StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import (
     Allocation,
     Answer,
+    Home,
     LockedHead,
     OpenTransaction,
     Record,
     Session,
     locked_head,
 )
+from forklake.store.home import home_of_file
 from forklake.store.pool import Closable, ConnectionPool, WriterLock
 
 
@@ -27,14 +30,24 @@ def utc_now() -> datetime:
 
 
 class EmbeddedDatabase:
-    """Time in a database that lets its writers in one after the other."""
+    """What all databases in a file have in common: a place, a clock, and one writer after the other."""
 
+    path: Path
     read_only: bool
     _complete = datetime.min.replace(tzinfo=UTC)
 
     def transaction(self) -> Session:
         """Begin a transaction that may write, when it is its turn."""
         raise NotImplementedError
+
+    def home(self) -> Home:
+        """The file."""
+        return home_of_file(self.path)
+
+    def check_writable(self) -> None:
+        """Refuse a file that cannot be written."""
+        if self.read_only:
+            raise ReadOnlyStore(f"{self.path} is read-only: ask for write permission on the file")
 
     def now(self) -> datetime:
         """The time."""
