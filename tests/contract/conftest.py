@@ -46,12 +46,12 @@ from tests.pgbouncer import direct
 
 BACKENDS = ("sqlite", "duckdb", "postgresql")
 THROUGH_PGBOUNCER = {
-    "test_backends.py",
+    "store",
     "test_transactions.py",
     "forks/test_many.py",
     "distributed/test_commit.py",
 }
-"""What runs on PostgreSQL behind a pooler as well."""
+"""Modules and folders whose tests run on PostgreSQL behind a pooler as well."""
 LONG = 240.0
 """Seconds after which something hangs, however busy the machine is: no test depends on being faster."""
 
@@ -66,9 +66,10 @@ class Reopen(Protocol):
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Let tests of some modules run through PgBouncer too, unless they name their backends themselves."""
-    here = metafunc.definition.path.relative_to(Path(__file__).parent).as_posix()
+    here = metafunc.definition.path.relative_to(Path(__file__).parent)
+    chosen = not THROUGH_PGBOUNCER.isdisjoint({here.as_posix(), here.parent.as_posix()})
     named = any(mark.args[0] == "lake_url" for mark in metafunc.definition.iter_markers("parametrize"))
-    if here in THROUGH_PGBOUNCER and "lake_url" in metafunc.fixturenames and not named:
+    if chosen and "lake_url" in metafunc.fixturenames and not named:
         every = pytest.mark.parametrize("lake_url", [*BACKENDS, "pgbouncer"], indirect=True)
         metafunc.definition.add_marker(every)
 
