@@ -8,10 +8,8 @@ import pytest
 
 import forklake
 from forklake.store.versions import PRESENT
-from tests.unit.command_line import data, done, no_settings_from_outside, refusal
+from tests.unit.command_line import data, done, refusal
 from tests.upgrades.lakes import OldLake, unpack
-
-__all__ = ["no_settings_from_outside"]
 
 
 @pytest.fixture

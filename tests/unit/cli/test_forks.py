@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 import forklake
-from tests.unit.command_line import data, done, no_settings_from_outside, refusal, rows, run, the_line
-
-__all__ = ["no_settings_from_outside"]
+from tests.unit.command_line import data, done, refusal, rows, run, the_line
 
 
 @pytest.fixture

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 import forklake
-from tests.unit.command_line import data, no_settings_from_outside, refusal, run
-
-__all__ = ["no_settings_from_outside"]
+from tests.unit.command_line import data, refusal, run
 
 
 @pytest.fixture

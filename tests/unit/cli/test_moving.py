@@ -14,9 +14,7 @@ import pytest
 
 import forklake
 from forklake.cli.app import COMMANDS, function_of
-from tests.unit.command_line import data, done, no_settings_from_outside, refusal, rows, the_line
-
-__all__ = ["no_settings_from_outside"]
+from tests.unit.command_line import data, done, refusal, rows, the_line
 
 PROGRAM = [sys.executable, "-m", "forklake"]
 
