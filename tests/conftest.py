@@ -23,6 +23,9 @@ from tests.templates import EmptyDatabase, LakeTemplates
 if TYPE_CHECKING:
     from tests.moto_server import S3Server
 
+# What helpers of tests compare is shown on both sides when it differs, as in the tests themselves.
+pytest.register_assert_rewrite("tests.contract", "tests.property", "tests.unit")
+
 # A slow machine is no reason to fail, and a change that passed here passes elsewhere: it is `make soak` that
 # looks for examples that nobody has seen, and prints a blob that repeats them.
 _calm = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

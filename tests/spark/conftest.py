@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import forklake
 from forklake.spark import SparkCatalog, session
 from tests.contract.conftest import lake, lake_url, raw, sql_on
-from tests.property.test_tables import Lakes
+from tests.property.table_lakes import Lakes
 
 __all__ = ["lake", "lake_url", "raw", "sql_on"]
 

@@ -15,9 +15,11 @@ import forklake
 from forklake.data.input.lossless import fit
 from forklake.spark import SparkCatalog
 from forklake.spark.types import shown_type, to_arrow
-from tests.property.table_programs import DML, Op, Program, programs
+from tests.property.table_lakes import Lakes
+from tests.property.table_programs import programs
+from tests.property.table_runs import Run
+from tests.property.table_steps import DML, Op, Program
 from tests.property.table_values import COMMON, FLOATS, names_in, types
-from tests.property.test_tables import Lakes, Run
 from tests.spark.compare import same_feed, same_rows
 
 EXAMPLES = {"sqlite": 4, "duckdb": 1, "postgresql": 2}

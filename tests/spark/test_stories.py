@@ -9,9 +9,11 @@ from pyspark.sql import SparkSession
 
 from forklake.errors import InvalidPredicate
 from forklake.spark import SparkCatalog
-from tests.property.table_programs import DDL, DML, LAYOUT, Program, programs
+from tests.property.table_lakes import Lakes
+from tests.property.table_programs import programs
+from tests.property.table_runs import Run
+from tests.property.table_steps import DDL, DML, LAYOUT, Program
 from tests.property.table_values import COMMON, FLOATS, types
-from tests.property.test_tables import Lakes, Run
 from tests.spark.compare import same_rows
 
 EXAMPLES = {"sqlite": 6, "duckdb": 2, "postgresql": 2}
