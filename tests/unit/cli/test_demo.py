@@ -43,7 +43,7 @@ def test_the_demo_tells_its_story_and_cleans_up(tmp_path: Path, monkeypatch: pyt
 def test_the_demo_tells_the_same_as_json() -> None:
     story = data("demo", "--no-spark")
     assert [step["title"] for step in story["steps"]] == ["A lake on SQLite", *(step.title for step in STEPS)]
-    assert all(step["said"] and step["milliseconds"] >= 0 for step in story["steps"])
+    assert all(step["lines"] and step["milliseconds"] >= 0 for step in story["steps"])
     agents = {f"agent_{number:04}" for number in range(1, 29)} | {"one_more"}
     assert {snapshot["catalog"] for snapshot in story["snapshots"]} == {None, "shop", "lab", "bikes"} | agents
     assert story["kept"] is None
