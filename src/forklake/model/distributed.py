@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from uuid import UUID
 
 from forklake.errors import InvalidArgument, TableNotFound
+from forklake.model.earlier_descriptors import is_first_format, to_present
 from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, SnapshotId, TableId
 from forklake.model.json_values import from_text, to_text
 from forklake.model.names import QualifiedName, is_absolute
@@ -105,6 +106,8 @@ class DistributedSnapshot:
     def from_json(cls, text: str) -> Self:
         """Parse the JSON that `to_json` returned."""
         try:
+            if isinstance(text, str) and is_first_format(text):  # pyright: ignore[reportUnnecessaryIsInstance]
+                text = to_present(text, _FORMAT)
             found = from_text(cls, text, format=_FORMAT)
             return replace(
                 found,
@@ -112,7 +115,7 @@ class DistributedSnapshot:
                 commit_uuid=UUID(found.commit_uuid).hex,
                 expires_at=found.expires_at.astimezone(UTC),
             )
-        except (ValueError, InvalidArgument) as error:
+        except (ValueError, KeyError, TypeError, InvalidArgument) as error:
             raise InvalidArgument(
                 f"this text is not a distributed snapshot: {error}; give what to_json returned"
             ) from error
