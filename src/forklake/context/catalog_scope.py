@@ -41,7 +41,7 @@ class CatalogScope:
         return Committer(self.context)
 
     def at(self, as_of: AsOf) -> CatalogScope:
-        """The same catalog at a snapshot or as_of, read-only."""
+        """The same catalog at a snapshot or timestamp, read-only."""
         past = replace(self, as_of=as_of, _past=None)
         past.head()
         return past
