@@ -40,7 +40,7 @@ class StepResult:
 
 
 @dataclass(frozen=True, slots=True)
-class StoryTold:
+class DemoResult:
     """The whole run."""
 
     lake: str
@@ -91,7 +91,7 @@ def demo(
             steps.append(_run(step, lake, len(steps) + 1, settings.output))
         if not no_spark:
             steps += _run_spark(master, place, lake, len(steps) + 1, settings.output)
-        story = StoryTold(
+        story = DemoResult(
             url, tuple(steps), tuple(map(SnapshotListed.of, lake.snapshots())), str(place) if keep else None
         )
         _tell_end(story, _milliseconds_since(begun), postgres=postgres, output=settings.output)
@@ -183,7 +183,7 @@ def _print(step: StepResult, number: int, output: Output) -> None:
     console.print()
 
 
-def _tell_end(story: StoryTold, milliseconds: float, *, postgres: bool, output: Output) -> None:
+def _tell_end(story: DemoResult, milliseconds: float, *, postgres: bool, output: Output) -> None:
     if output is Output.JSON:
         render(story, output)
         return

@@ -12,7 +12,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from forklake.cli.app import app
 from forklake.cli.catalogs import CatalogDropped, CatalogNow, TimeToLive
 from forklake.cli.commands import CatalogListed, LakeThere
-from forklake.cli.demo import StoryTold
+from forklake.cli.demo import DemoResult
 from forklake.cli.describe import TableDescription
 from forklake.cli.forks import DiffShown, ForkMade
 from forklake.cli.history import SnapshotListed
@@ -68,7 +68,7 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "describe": ("an object", TableDescription),
     "snapshots": ("a list of objects", SnapshotListed),
     "compact": ("a list of objects", CompactedTable),
-    "demo": ("an object", StoryTold),
+    "demo": ("an object", DemoResult),
 }
 """What each command prints as JSON."""
 
