@@ -150,5 +150,5 @@ def test_conditions_mean_on_spark_what_they_mean_here(
         "len(l) > 0",
         "s = {'x': 1, 'y': 'a'}",
     ):
-        with pytest.raises(InvalidPredicate, match="filter the frame"):
+        with pytest.raises(InvalidPredicate, match="filter the DataFrame"):
             on_spark.read("t", refused)

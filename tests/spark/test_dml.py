@@ -403,7 +403,7 @@ def refused(spark: SparkSession) -> Iterator[tuple[type[ForklakeError], str, Cal
         '"id"',
         lambda seen: seen.merge(rows.withColumn("id", F.expr("double(id) + 0.5")), "t", "id"),
     )
-    yield InvalidArgument, "frame of Spark", lambda seen: seen.append("t", rows)  # type: ignore[arg-type]
+    yield InvalidArgument, "Spark DataFrame", lambda seen: seen.append("t", rows)  # type: ignore[arg-type]
     yield (
         InvalidData,
         "CAST_INVALID_INPUT",

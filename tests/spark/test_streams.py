@@ -239,7 +239,7 @@ def test_batches_take_everything_once_and_stay_within_their_limit(
 
     for _ in range(30):
         left = [one for one in arrivals if one.snapshot > offset.after]
-        reached = Offset.read(json.loads(json.dumps(admitted(left, whole, offset, head, limit).told())))
+        reached = Offset.read(json.loads(json.dumps(admitted(left, whole, offset, head, limit).to_dict())))
         batch = ordered[position(offset) : position(reached)]
         taken += len(batch)
         assert position(reached) == taken

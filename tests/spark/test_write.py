@@ -139,7 +139,7 @@ def test_nulls_that_spark_wrote_are_found_and_removed(
         on_spark.append(spark.range(3).selectExpr("IF(id = 1, NULL, named_struct('x', 1)) AS s"), "nested")
     assert files_in(tmp_path / "files") == []
     assert on_spark.append(spark.range(3).selectExpr("named_struct('x', NULL) AS s"), "nested") == 3
-    with pytest.raises(InvalidArgument, match="frame of Spark"):
+    with pytest.raises(InvalidArgument, match="Spark DataFrame"):
         on_spark.append([{"id": 1}], "t")  # type: ignore[arg-type]
     assert on_spark.append(spark.range(0), "t") == 0
 
