@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from forklake.commit.draft import Draft
 from forklake.commit.staged import NOT_YET, NewMappings, StagedRows
-from forklake.data.parquet.delete_files import lost_positions, positions_of, without
+from forklake.data.parquet.delete_files import lost_positions, positions_of
+from forklake.data.parquet.positions import without
 from forklake.data.storage.storage import Storage
 from forklake.errors import InvalidManifest
 from forklake.lazy.arrow import pa, pc

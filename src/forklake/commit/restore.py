@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from forklake.commit.draft import Draft, Tagged
-from forklake.data.parquet.delete_files import ascending
+from forklake.data.parquet.positions import ascending
 from forklake.errors import SchemaNotFound, TableExists, TableNotFound
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId, SnapshotId, TableId

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from forklake.data.inlined import decode
-from forklake.data.parquet.delete_files import joined, without
+from forklake.data.parquet.positions import joined, without
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Table
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId

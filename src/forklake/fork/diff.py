@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forklake.commit.draft import Draft
-from forklake.data.parquet.delete_files import ascending, united
+from forklake.data.parquet.positions import ascending, united
 from forklake.display import Shown
 from forklake.fork.catalog_state import Side
 from forklake.fork.definition_changes import DefinitionChanges, LayoutChange, same

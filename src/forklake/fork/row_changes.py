@@ -13,11 +13,11 @@ from typing import Literal
 
 from forklake.commit.conflicts import DML, RETIRES
 from forklake.commit.draft import Draft
-from forklake.data.parquet.delete_files import united
+from forklake.data.parquet.positions import common, united
 from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_at
 from forklake.engine.local import Engine
 from forklake.fork.catalog_state import Side
-from forklake.fork.touched_rows import LostPositions, Touched, common, no_positions, touched_rows
+from forklake.fork.touched_rows import LostPositions, Touched, no_positions, touched_rows
 from forklake.fork.version_vectors import Event, Events
 from forklake.lazy.arrow import pa
 from forklake.model.changes import UNLESS_THERE, Change, Verb

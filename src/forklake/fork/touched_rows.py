@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from forklake.data.parquet.delete_files import ascending, positions_of, united, without
+from forklake.data.parquet.delete_files import positions_of
+from forklake.data.parquet.positions import ascending, united, without
 from forklake.data.storage.storage import Storage
 from forklake.fork.version_vectors import Events
 from forklake.lazy.arrow import pa
@@ -26,11 +27,6 @@ def no_positions() -> Positions:
     """An empty list of positions."""
     # `pa.array([])` would load pandas, to see whether its argument is something of it.
     return pa.nulls(0, pa.int64())
-
-
-def common(one: Positions, other: Positions) -> Positions:
-    """Positions that are in both lists."""
-    return without(one, without(one, other)) if len(one) and len(other) else no_positions()
 
 
 class LostPositions:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forklake.data.inlined import decode
-from forklake.data.parquet.delete_files import joined, positions_of, without
+from forklake.data.parquet.delete_files import positions_of
+from forklake.data.parquet.positions import joined, without
 from forklake.data.storage.storage import Storage
 from forklake.lazy.arrow import pa
 from forklake.model.changes import Change, Verb, from_footprint

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from forklake.data.inlined import decode_all
-from forklake.data.parquet.delete_files import joined
+from forklake.data.parquet.positions import joined
 from forklake.data.statistics import summary_of_default
 from forklake.display import MOST_ROWS, html_list, html_record, html_table, html_title
 from forklake.lazy.arrow import pa

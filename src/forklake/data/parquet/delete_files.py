@@ -6,11 +6,10 @@ duplicates, such as the DuckLake extension, would otherwise bring rows back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from forklake.data.parquet.positions import united, without
 from forklake.data.storage.storage import Storage
 from forklake.errors import StorageError
-from forklake.lazy.arrow import pa, pc, pq
+from forklake.lazy.arrow import pa, pq
 from forklake.model.table.files import DeleteFile
 from forklake.model.types.arrow import one_array
 
@@ -41,28 +40,6 @@ def lost_positions(storage: Storage, file: DeleteFile | None, inlined: pa.Array 
     if file is not None:
         parts.append(positions_of(storage, file))
     return united(parts)
-
-
-def ascending(positions: Iterable[int]) -> pa.Array:
-    """Positions in order."""
-    return pa.array(sorted(positions), pa.int64())
-
-
-def joined(one: pa.Array | None, other: pa.Array) -> pa.Array:
-    """Positions of two lists that have none in common, in order."""
-    return other if one is None else pa.concat_arrays([one, other]).sort()
-
-
-def united(parts: list[pa.Array]) -> pa.Array:
-    """Positions of several lists: ascending, each once."""
-    return pc.unique(pa.concat_arrays(parts)).sort() if len(parts) > 1 else parts[0]
-
-
-def without(positions: pa.Array, gone: pa.Array | None) -> pa.Array:
-    """Those positions that are not among others."""
-    if gone is None or not len(gone):
-        return positions
-    return positions.filter(pc.invert(pc.is_in(positions, value_set=gone)))
 
 
 def next_positions(

@@ -12,6 +12,7 @@ from forklake.data.input.lossless import flattened
 from forklake.data.parquet.encoding import DELETE_FILE, Encodings, encodings
 from forklake.data.parquet.footer import ROW_ID, Seen, footer_stats
 from forklake.data.parquet.partition import Values, folder_of, split
+from forklake.data.parquet.positions import is_ascending
 from forklake.data.parquet.schema import FIELD_ID, ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.lazy.arrow import pa, pc, pq
@@ -434,7 +435,9 @@ def write_deletes(
     options: WriteOptions | None = None,
 ) -> tuple[int, int]:
     """Write the positions of a data file's deleted rows, in order; gives the sizes of file and footer."""
-    ordered = positions.cast(pa.int64()).take(pc.sort_indices(positions))
+    ordered = positions.cast(pa.int64())
+    if not is_ascending(ordered):
+        ordered = ordered.sort()
     addresses = pa.DictionaryArray.from_arrays(
         pa.repeat(pa.scalar(0, pa.int32()), len(ordered)), pa.array([data_file_address])
     )
