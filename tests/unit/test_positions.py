@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forklake.data.parquet import positions
 from forklake.data.parquet.positions import ascending, common, in_order, joined, united, without
 
 SETS = st.one_of(
@@ -25,7 +30,7 @@ def array(values: list[int]) -> pa.Array:
 
 
 @st.composite
-def listed(draw: st.DrawFn) -> tuple[frozenset[int], pa.Array]:
+def some_positions(draw: st.DrawFn) -> tuple[frozenset[int], pa.Array]:
     """A set, in order or shuffled."""
     values = draw(SETS)
     if draw(st.booleans()):
@@ -35,13 +40,13 @@ def listed(draw: st.DrawFn) -> tuple[frozenset[int], pa.Array]:
     )
 
 
-@given(st.lists(listed(), min_size=1, max_size=4))
+@given(st.lists(some_positions(), min_size=1, max_size=4))
 def test_united(parts: list[tuple[frozenset[int], pa.Array]]) -> None:
-    found = united([positions for _, positions in parts]).to_pylist()
+    found = united([listed for _, listed in parts]).to_pylist()
     assert found == sorted(frozenset().union(*(values for values, _ in parts)))
 
 
-@given(listed(), listed())
+@given(some_positions(), some_positions())
 def test_without_and_common(
     one: tuple[frozenset[int], pa.Array], other: tuple[frozenset[int], pa.Array]
 ) -> None:
@@ -51,7 +56,7 @@ def test_without_and_common(
     assert without(one[1], None) is one[1]
 
 
-@given(listed(), listed())
+@given(some_positions(), some_positions())
 def test_joined(one: tuple[frozenset[int], pa.Array], other: tuple[frozenset[int], pa.Array]) -> None:
     fresh = ascending(other[0] - one[0])
     assert joined(one[1], fresh).to_pylist() == sorted(one[0] | other[0])
@@ -61,3 +66,23 @@ def test_joined(one: tuple[frozenset[int], pa.Array], other: tuple[frozenset[int
 def test_each_position_comes_once() -> None:
     assert in_order(array([3, 1, 3, 2])).to_pylist() == [1, 2, 3]
     assert united([array([3, 3]), array([3])]).to_pylist() == [3]
+
+
+class OlderArrow:
+    """Arrow before it had a binary search."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "search_sorted":
+            raise AttributeError(name)
+        return getattr(pc, name)
+
+
+def test_an_arrow_without_binary_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    many, few = array(list(range(0, 3_000, 3))), array([0, 1, 2, 3, 1499, 1500, 2997, 2998, 5_000])
+    expected = positions._lower_bounds(many, few)
+    monkeypatch.setattr(positions, "pc", OlderArrow())
+    assert positions._lower_bounds(many, few).equals(expected)
+    assert expected.to_pylist() == [0, 1, 1, 1, 500, 500, 999, 1000, 1000]
+    for length in range(1, 70):
+        every = array(list(range(length)))
+        assert positions._lower_bounds(every, every).equals(every)

@@ -83,7 +83,10 @@ def _is_among(few: pa.Array, many: pa.Array) -> pa.Array:
 
 
 def _lower_bounds(many: pa.Array, few: pa.Array) -> pa.Array:
-    """For each position, how many of an ascending list are below it: a binary search for all at once."""
+    """For each position, how many of an ascending list are below it."""
+    if hasattr(pc, "search_sorted"):
+        return pc.search_sorted(many, few).cast(pa.int64())
+    # Before 26, Arrow has no binary search: this is one for all at once.
     last = pa.scalar(len(many) - 1, pa.int64())
     found = pa.repeat(pa.scalar(0, pa.int64()), len(few))
     step = 1 << (len(many).bit_length() - 1)
