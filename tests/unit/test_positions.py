@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forklake.data.parquet import positions
-from forklake.data.parquet.positions import ascending, common, in_order, joined, united, without
+from forklake.data.parquet.positions import ascending, common, in_order, joined, lower_bounds, united, without
 
 SETS = st.one_of(
     st.frozensets(st.integers(0, 40)),
@@ -79,10 +79,10 @@ class OlderArrow:
 
 def test_an_arrow_without_binary_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     many, few = array(list(range(0, 3_000, 3))), array([0, 1, 2, 3, 1499, 1500, 2997, 2998, 5_000])
-    expected = positions._lower_bounds(many, few)
+    expected = lower_bounds(many, few)
     monkeypatch.setattr(positions, "pc", OlderArrow())
-    assert positions._lower_bounds(many, few).equals(expected)
+    assert lower_bounds(many, few).equals(expected)
     assert expected.to_pylist() == [0, 1, 1, 1, 500, 500, 999, 1000, 1000]
     for length in range(1, 70):
         every = array(list(range(length)))
-        assert positions._lower_bounds(every, every).equals(every)
+        assert lower_bounds(every, every).equals(every)

@@ -43,7 +43,7 @@ def without(positions: pa.Array, gone: pa.Array | None) -> pa.Array:
     if len(positions) <= len(gone):
         return positions.filter(pc.invert(_is_among(positions, gone)))
     # Only those between the first and the last of them can be gone.
-    start, end = (at.as_py() for at in _lower_bounds(positions, _ends(gone)))
+    start, end = (at.as_py() for at in lower_bounds(positions, _ends(gone)))
     inside = positions.slice(start, end + 1 - start)
     left = inside.filter(pc.invert(pc.is_in(inside, value_set=gone)))
     return pa.concat_arrays([positions.slice(0, start), left, positions.slice(end + 1)])
@@ -68,7 +68,7 @@ def _inserted(many: pa.Array, few: pa.Array) -> pa.Array:
         many, few = few, many
     if not len(few):
         return many
-    start, end = (at.as_py() for at in _lower_bounds(many, _ends(few)))
+    start, end = (at.as_py() for at in lower_bounds(many, _ends(few)))
     middle = pa.concat_arrays([many.slice(start, end - start), few]).sort()
     return pa.concat_arrays([many.slice(0, start), middle, many.slice(end)])
 
@@ -78,11 +78,11 @@ def _ends(positions: pa.Array) -> pa.Array:
 
 
 def _is_among(few: pa.Array, many: pa.Array) -> pa.Array:
-    places = pc.min_element_wise(_lower_bounds(many, few), pa.scalar(len(many) - 1, pa.int64()))
+    places = pc.min_element_wise(lower_bounds(many, few), pa.scalar(len(many) - 1, pa.int64()))
     return pc.equal(many.take(places), few)
 
 
-def _lower_bounds(many: pa.Array, few: pa.Array) -> pa.Array:
+def lower_bounds(many: pa.Array, few: pa.Array) -> pa.Array:
     """For each position, how many of an ascending list are below it."""
     if hasattr(pc, "search_sorted"):
         return pc.search_sorted(many, few).cast(pa.int64())
