@@ -19,8 +19,9 @@ INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 
 # What commits nothing: it reads, or changes what has no history.
 READS = {
-    "Lake": "catalog catalogs close expire_reservations now options read set_option set_ttl snapshots tree",
-    "Catalog": "at begin_distributed cancel_distributed diff macros plan_compaction "
+    "Lake": "catalog catalogs close collect_garbage expire_reservations now options read remove_orphans "
+    "set_option set_ttl snapshots tree",
+    "Catalog": "at begin_distributed cancel_distributed diff expire macros plan_compaction "
     "plan_rewrite_deletes reservations schemas snapshots table tables tags views",
     "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "
     "to_pandas to_polars to_pylist to_reader",
@@ -43,12 +44,18 @@ def takes_info(member: Callable[..., Any]) -> bool:
 
 def lake_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
     lake.create_catalog("base")
-    for name in ("old", "gone", "d1", "expiring"):
+    brief = [f"brief{number}" for number in range(4)]
+    for name in ("old", "gone", "d1", "expiring", *brief):
         lake.fork("base", name)
     lake.fork("base", "late")
     side = lake.fork("base", "side")
     side.create_table("t", "id INT")
     lake.set_ttl("expiring", timedelta(microseconds=1))
+
+    def expire(**info: Any) -> Any:
+        lake.set_ttl(brief.pop(), timedelta(microseconds=1))
+        return lake.expire(older_than=timedelta(days=1), **info)
+
     return {
         "create_catalog": lambda **info: lake.create_catalog("new", **info),
         "fork": lambda **info: lake.fork("base", "f", **info),
@@ -60,6 +67,7 @@ def lake_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         "drop_catalogs": lambda **info: lake.drop_catalogs(["d1"], **info),
         "undrop_catalog": lambda **info: lake.undrop_catalog("d1", **info),
         "replay": lambda **info: lake.replay("late", "base", **info),
+        "expire": expire,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -30,6 +30,7 @@ from forklake.fork.diff import Sides
 from forklake.fork.merge import MergeOptions, Merger, MergeResult
 from forklake.fork.replay import ReplayResult
 from forklake.fork.row_changes import Prefer, RowComparison
+from forklake.maintenance.expire import ExpireResult, expire_catalog
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import check_name
@@ -117,6 +118,29 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             options.setdefault("at", self._scope.as_of)
         present = Catalog(self._scope.present(), self._lake)
         return self._lake.fork(present, name, **{**self._scope.info, **options})
+
+    def expire(
+        self,
+        *,
+        older_than: timedelta | datetime | None = None,
+        versions: Iterable[int] | None = None,
+        keep_last: int = 1,
+        dry_run: bool = False,
+    ) -> ExpireResult:
+        """Expire snapshots of this catalog by age, by their ids, or both: they can no longer be read.
+
+        The latest `keep_last` snapshots always stay. No other catalog loses anything: forks keep the history
+        that they inherited. Files are removed by `Lake.collect_garbage`. `dry_run` expires nothing.
+        """
+        return expire_catalog(
+            self._database,
+            self.id,
+            self.name,
+            older_than=older_than,
+            versions=versions,
+            keep_last=keep_last,
+            dry_run=dry_run,
+        )
 
     def merge_into(self, target: str | Catalog, **options: Unpack[MergeKeywords]) -> MergeResult:
         """Merge this catalog into another one; see `Lake.merge`."""

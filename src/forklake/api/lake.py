@@ -53,6 +53,12 @@ if TYPE_CHECKING:
     from forklake.fork.merge import MergeResult
     from forklake.fork.replay import ReplayResult
     from forklake.fork.row_changes import Prefer
+    from forklake.maintenance import collect as collecting
+    from forklake.maintenance import expire as expiring
+    from forklake.maintenance import orphans
+    from forklake.maintenance.collect import GarbageResult
+    from forklake.maintenance.expire import LakeExpireResult
+    from forklake.maintenance.orphans import OrphansResult
 else:
     # To open a lake and list its catalogs takes none of these.
     handles = LazyModule("forklake.api.catalog")
@@ -67,6 +73,9 @@ else:
     forks = LazyModule("forklake.fork.create")
     merges = LazyModule("forklake.fork.merge")
     replays = LazyModule("forklake.fork.replay")
+    collecting = LazyModule("forklake.maintenance.collect")
+    expiring = LazyModule("forklake.maintenance.expire")
+    orphans = LazyModule("forklake.maintenance.orphans")
 
 _REPLAY = timedelta(hours=1)
 """After that, the fork that a replay needed may be dropped, if the process that made it is gone."""
@@ -260,6 +269,69 @@ class Lake(Handle):
 
     def _name(self, catalog: str | Catalog) -> str:
         return handles.name_of(self._context, catalog)
+
+    def expire(
+        self,
+        *,
+        older_than: timedelta | datetime,
+        keep_last: int = 1,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> LakeExpireResult:
+        """Expire old snapshots of every catalog, and drop the catalogs whose time to live is over.
+
+        The latest `keep_last` snapshots of each catalog always stay. Catalogs that were dropped before that
+        time can no longer be brought back. Files are removed by `collect_garbage`. `dry_run` changes nothing.
+        """
+        return expiring.expire_lake(
+            self._database,
+            self._storage,
+            author_of(**info),
+            older_than=older_than,
+            keep_last=keep_last,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def collect_garbage(
+        self,
+        *,
+        older_than: timedelta = timedelta(days=2),
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+    ) -> GarbageResult:
+        """Remove metadata that no catalog can reach, and the files that it named after `older_than`.
+
+        A file that comes out of reach is scheduled for deletion, and removed by a collection that runs at
+        least `older_than` later: until then, readers that planned a scan can finish it. Files that were
+        imported are never removed. `dry_run` changes nothing and counts what would be.
+        """
+        return collecting.collect(
+            self._database, self._storage, older_than=older_than, dry_run=dry_run, progress=progress
+        )
+
+    def remove_orphans(
+        self,
+        *,
+        older_than: timedelta = timedelta(days=7),
+        unknown: bool = False,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+    ) -> OrphansResult:
+        """Remove files in the data paths that no metadata names, left by writers that did not commit.
+
+        Files younger than `older_than` stay: a running writer may still commit them. Files whose names are
+        not the lake's are listed and stay, unless `unknown`. `dry_run` removes nothing.
+        """
+        return orphans.remove_orphans(
+            self._database,
+            self._storage,
+            older_than=older_than,
+            unknown=unknown,
+            dry_run=dry_run,
+            progress=progress,
+        )
 
     def expire_reservations(self, *, progress: OnProgress | None = None) -> list[Swept]:
         """End expired distributed snapshots, and delete their files that were not committed."""

@@ -71,7 +71,12 @@ class RestoreVerbs(ScopedHandle):
         self._scope.with_commit_info(**info).apply(self._undoing(snapshot, progress))
 
     def _undoing(self, snapshot: int, progress: OnProgress | None) -> Callable[[Draft], None]:
-        def at(snapshot: int) -> Draft:
-            return self._scope.at(snapshot).read()
+        def undo(draft: Draft) -> None:
+            def at(snapshot: int) -> Draft:
+                past = self._scope.at(snapshot).read()
+                draft.past.add(past.head.snapshot_id)
+                return past
 
-        return lambda draft: undo_commit(draft, snapshot, at, self._scope.context, progress)
+            undo_commit(draft, snapshot, at, self._scope.context, progress)
+
+        return undo

@@ -59,6 +59,9 @@ COMMANDS = {
     "describe": "commands",
     "snapshots": "commands",
     "compact": "maintenance",
+    "expire": "cleaning",
+    "gc": "cleaning",
+    "orphans": "cleaning",
     "demo": "demo",
 }
 """Each command, in the order of the help, and the module that has a function of its name."""

@@ -11,6 +11,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from forklake.cli.app import app
 from forklake.cli.catalogs import CatalogDropped, CatalogNow, TimeToLive
+from forklake.cli.cleaning import Expired
 from forklake.cli.commands import CatalogListed, LakeThere
 from forklake.cli.demo import DemoResult
 from forklake.cli.describe import TableDescription
@@ -19,6 +20,8 @@ from forklake.cli.history import SnapshotListed
 from forklake.cli.merge import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.compact.compaction import CompactedTable
+from forklake.maintenance.collect import GarbageResult
+from forklake.maintenance.orphans import OrphansResult
 from forklake.model.entities import TableInfo
 from forklake.model.fork_tree import ForkTree
 from forklake.store.upgrades.upgrade import UpgradeResult
@@ -68,6 +71,9 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "describe": ("an object", TableDescription),
     "snapshots": ("a list of objects", SnapshotListed),
     "compact": ("a list of objects", CompactedTable),
+    "expire": ("an object", Expired),
+    "gc": ("an object", GarbageResult),
+    "orphans": ("an object", OrphansResult),
     "demo": ("an object", DemoResult),
 }
 """What each command prints as JSON."""

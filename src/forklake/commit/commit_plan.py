@@ -45,3 +45,5 @@ class Plan:
     """Objects that the catalog had before, and has again."""
     merged: Merged | None = None
     """What was merged, if that is what the commit does."""
+    past: frozenset[SnapshotId] = frozenset()
+    """Snapshots of the catalog that rows come back from: they must not have been expired meanwhile."""

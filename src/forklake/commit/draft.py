@@ -26,7 +26,7 @@ from forklake.errors import (
 )
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, Tag, View
-from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId, ViewId
+from forklake.model.ids import ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import Partitioning, SortOrder
@@ -62,6 +62,8 @@ class Draft(DraftDefinitions):
         """Tables that were restored, and how."""
         self.is_restored = False
         """Whether the whole catalog was."""
+        self.past: set[SnapshotId] = set()
+        """Snapshots that rows come back from."""
 
     # ---- Schemas ---
 
@@ -314,6 +316,7 @@ class Draft(DraftDefinitions):
             tuple(b.id for b, after in pairs if isinstance(b, Table) and after is None),
             tuple(self._burnt()),
             frozenset(self._returning),
+            past=frozenset(self.past),
         )
 
     def _restorations(

@@ -15,16 +15,19 @@ from forklake.commit.conflicts import DROPPED, MERGE_RULES, RULES, conflict_erro
 from forklake.commit.retry import commit_once
 from forklake.commit.table_statistics import StatisticsCache
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
-from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError
+from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError, InvalidData
 from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Macro, Origin
-from forklake.model.ids import SnapshotId, TableId
+from forklake.model.ids import CatalogId, SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
 from forklake.model.table.statistics import TableStatistics
 from forklake.store.backend import Allocation, Database, LockedHead, Record, Session
 from forklake.store.catalogs import dropped
 from forklake.store.entity_rows import Entity, entity_rows, origins_of, renumbered, stamped
 from forklake.store.entity_writes import EntityWrites, add_schema_versions, burn_columns, end_files
+from forklake.store.garbage import claimed_files
+from forklake.store.lineages import share_lineages
+from forklake.store.retention import check_retained, is_retained
 from forklake.store.snapshots import footprints_since, snapshot_exists
 
 _TICK = timedelta(microseconds=1)
@@ -85,6 +88,9 @@ def publish(
 
     def write(session: Session) -> tuple[SnapshotId, Published]:
         only_at = None if rebase else base.snapshot_id
+        if _relies_on_others(plan):
+            # Before the head is locked, as those do who expire snapshots and remove files.
+            share_lineages(session)
         locked = session.lock_head(
             base.catalog_id,
             only_at=only_at,
@@ -118,6 +124,7 @@ def _write(
 ) -> Published:
     if at.end_snapshot is not None:
         raise dropped(session, base.catalog_id)
+    _check_in_reach(session, plan, base.catalog_id)
     rebased = at.snapshot_id != base.snapshot_id
     theirs = _check_conflicts(session, plan, base) if rebased else []
 
@@ -155,6 +162,26 @@ def _write(
         adopt(session, plan.merged, plan.rows, head)
     session.record(record_of(head, numbers, changes, author))
     return Published(head, tuple(pairs), ids, rebased, at.snapshot_id, statistics)
+
+
+def _relies_on_others(plan: Plan) -> bool:
+    """Whether files become part of the catalog that it did not have, or had no more."""
+    return plan.merged is not None or bool(plan.past) or any(change.paths for change in plan.changes)
+
+
+def _check_in_reach(session: Session, plan: Plan, catalog: CatalogId) -> None:
+    """Refuse to take over what may be gone: nobody kept it for us since it was read."""
+    if plan.merged is not None and not is_retained(session, plan.merged.source, plan.merged.snapshot):
+        raise CommitConflict(
+            f"snapshot {plan.merged.snapshot} of catalog {plan.merged.source} was expired meanwhile: "
+            "merge it again"
+        )
+    for snapshot in plan.past:
+        check_retained(session, catalog, snapshot)
+    imported = {path for change in plan.changes for path in change.paths}
+    claimed = claimed_files(session, imported) if imported else set()
+    if claimed:
+        raise InvalidData(f"{min(claimed)} is being removed as garbage: copy it to another place first")
 
 
 def _is_restructured(plan: Plan) -> bool:

@@ -20,6 +20,7 @@ from forklake.model.names import is_absolute, own_folder
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 from forklake.store.catalogs import stood_at_own
+from forklake.store.garbage import named_files
 from forklake.store.paths import paths_of_commit, table_paths
 from forklake.store.reservations import unswept_reservations
 
@@ -94,6 +95,9 @@ class Traces:
 
     def remove(self, files: list[str]) -> int | None:
         """Remove files; gives how many, or None if some have to be tried again."""
+        # Rows of the commit may be expired, and others may have taken its files over by merges.
+        named = named_files(self.database, files)
+        files = [path for path in files if path not in named]
         with suppress(StorageError):
             for relative in (True, False):
                 self.storage.delete([path for path in files if relative != is_absolute(path)], relative)

@@ -44,6 +44,7 @@ def restore_table(draft: Draft, then: Draft, table: TableId, as_name: QualifiedN
         raise TableNotFound(
             f"table {table} was not there at snapshot {then.head.snapshot_id}, so it cannot be restored"
         )
+    draft.past.add(then.head.snapshot_id)
     wanted = _placed(draft, then, past, as_name)
     changed = changed_files(draft, then.head.snapshot_id, draft.head.snapshot_id, [table])
     restore_as(draft, then, wanted, changed.get(table, ()), contents_of(draft, changed))
@@ -51,6 +52,7 @@ def restore_table(draft: Draft, then: Draft, table: TableId, as_name: QualifiedN
 
 def restore_all(draft: Draft, then: Draft, progress: OnProgress | None = None) -> None:
     """Make everything what it was: what was dropped since is back, and what was created since is gone."""
+    draft.past.add(then.head.snapshot_id)
     catalog, start, end = draft.head.catalog_id, then.head.snapshot_id, draft.head.snapshot_id
     touched = changed_objects.changed_objects(draft.state.database, catalog, start, end)
     touched |= draft.staged_objects()
@@ -62,6 +64,7 @@ def restore_all(draft: Draft, then: Draft, progress: OnProgress | None = None) -
 
 def restore_objects(draft: Draft, then: Draft, objects: Iterable[int]) -> None:
     """Make some schemas, tables, views and macros what they were, or drop those that were not there."""
+    draft.past.add(then.head.snapshot_id)
     wanted = set(objects)
     there = [table.id for table in then.tables() if table.id in wanted]
     changed = changed_files(draft, then.head.snapshot_id, draft.head.snapshot_id, there)

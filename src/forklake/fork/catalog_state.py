@@ -31,7 +31,7 @@ class Side:
     @classmethod
     def at(cls, database: Database, head: Head, snapshot: SnapshotId) -> Side:
         """A catalog as it was at a snapshot of its own or of an ancestor."""
-        past = head_at(database, head, snapshot)
+        past = head_at(database, head, snapshot, or_expired=True)
         return cls(CatalogState(database, past), past)
 
     def find(self, kind: Kind, number: int) -> Object | None:

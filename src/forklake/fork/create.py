@@ -37,6 +37,7 @@ from forklake.store.lineages import (
     named,
     share_lineages,
 )
+from forklake.store.retention import check_retained, inherit_expired
 
 Mode = Literal["reference", "copy"]
 ATTEMPTS = 100
@@ -150,6 +151,7 @@ def _fork_point(session: Session, parent: str, found: ForkParent | None, at: AsO
         stood = stood_at_time(session, found.catalog, to_utc(at))
     else:
         stood = stood_at_own(session, found.catalog, at) if at >= 0 else None
+    check_retained(session, found.catalog, None if stood is None else stood.snapshot_id)
     if stood is None:
         raise SnapshotNotFound(
             f'"{parent}" did not exist yet at {at}: `forklake snapshots` tells since when it does'
@@ -205,4 +207,6 @@ def _write_forks(
     )
     # Forks descend from their parent and from whom it descends from, as these were at the fork point.
     lineage = [ancestor.at(point.snapshot) for ancestor in point.lineage]
-    add_forks(session, snapshot, timestamp, point.schema_version, lineage, expires, forks)
+    add_forks(session, snapshot, timestamp, point.schema_version, lineage, expires, point.oldest, forks)
+    if point.has_gaps:
+        inherit_expired(session, point.catalog, point.snapshot, list(made.values()))

@@ -9,6 +9,7 @@ from forklake.data.inlined import decode
 from forklake.data.parquet.delete_files import positions_of
 from forklake.data.parquet.positions import joined, without
 from forklake.data.storage.storage import Storage
+from forklake.errors import SnapshotNotFound
 from forklake.lazy.arrow import pa
 from forklake.model.changes import Change, Verb, from_footprint
 from forklake.model.ids import DataFileId, SnapshotId
@@ -16,6 +17,7 @@ from forklake.model.table.files import DataFile
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows, Source
 from forklake.store.file_values import PastFile
 from forklake.store.files import ChangedFiles
+from forklake.store.retention import expired_between
 
 Place = ScanFile | ScanRows
 
@@ -45,6 +47,12 @@ class ChangePlan:
 
 def plan_changes(source: Source, start: SnapshotId, end: SnapshotId, storage: Storage) -> ChangePlan:
     """What came after one snapshot and up to another, and what went."""
+    gap = expired_between(source.reader.database, source.reader.catalog, start, end)
+    if gap is not None:
+        raise SnapshotNotFound(
+            f"snapshot {gap} was expired, and with it what came and went there: ask for the changes up to "
+            "the snapshot before it, or from it on"
+        )
     found = source.reader.changed(start, end)
     commits = [
         (snapshot, change)

@@ -54,7 +54,7 @@ def add_root(session: Session, head: Head, uuid: str, name: str, schema: Schema)
     time = head.snapshot_time
     session.insert(
         HEADS,
-        [(head.catalog_id, head.snapshot_id, time, head.schema_version, head.data_path, time, None)],
+        [(head.catalog_id, head.snapshot_id, time, head.schema_version, head.data_path, time, None, None)],
     )
     session.insert(LINEAGES, [(head.catalog_id, head.catalog_id, FOREVER, 0, None)])
     rows = entity_rows(schema).values()
@@ -68,15 +68,18 @@ def add_forks(
     schema_version: int,
     lineage: Sequence[Ancestor],
     expires: datetime | None,
+    oldest: SnapshotId | None,
     forks: Sequence[tuple[CatalogId, str, str, str]],
 ) -> None:
     """Add forks that begin with one snapshot: their ids, uuids, names and data paths.
 
-    `lineage` is whom they descend from beside themselves.
+    `lineage` is whom they descend from beside themselves, `oldest` the first of the inherited snapshots that
+    are not expired.
     """
     session.insert(CATALOGS, [(fork, uuid, name, snapshot) for fork, uuid, name, _ in forks])
     session.insert(
-        HEADS, [(fork, snapshot, time, schema_version, path, time, expires) for fork, _, _, path in forks]
+        HEADS,
+        [(fork, snapshot, time, schema_version, path, time, expires, oldest) for fork, _, _, path in forks],
     )
     session.insert(LINEAGES, [(fork, *row) for fork, *_ in forks for row in lineage_of_fork(fork, lineage)])
 

@@ -14,6 +14,7 @@ from forklake.model.snapshots import Head
 from forklake.model.time_travel import AsOf, parse_as_of, to_utc
 from forklake.store.backend import Database, Row, Session, as_time
 from forklake.store.lineages import fork_point
+from forklake.store.retention import check_retained
 from forklake.store.snapshots import latest_snapshot, snapshot_exists
 
 
@@ -98,8 +99,8 @@ def _stood(rows: list[Row]) -> Stood | None:
     return None
 
 
-def head_at(database: Database, head: Head, at: AsOf) -> Head:
-    """Where a catalog stood at a snapshot of the lake, or at a time."""
+def head_at(database: Database, head: Head, at: AsOf, *, or_expired: bool = False) -> Head:
+    """Where a catalog stood at a snapshot of the lake, or at a time. Merges compare with expired ones too."""
     at = parse_as_of(at)
     if isinstance(at, datetime):
         asked = to_utc(at)
@@ -109,10 +110,14 @@ def head_at(database: Database, head: Head, at: AsOf) -> Head:
         found = stood_at_time(database, head.catalog_id, asked)
     else:
         if not snapshot_exists(database, at):
+            if 0 <= at < head.snapshot_id:
+                check_retained(database, head.catalog_id, at)
             raise SnapshotNotFound(f"there is no snapshot {at}: `forklake snapshots` lists those that are")
         if at > head.snapshot_id:
             database.wait_for_commits(SnapshotId(at))
         found = stood_at_snapshot(database, head.catalog_id, at)
+    if not or_expired:
+        check_retained(database, head.catalog_id, None if found is None else found.snapshot_id)
     if found is None:
         raise SnapshotNotFound(f"the catalog did not exist yet at {at}: its history starts later")
     return replace(

@@ -47,6 +47,10 @@ class ForkParent:
     schema_version: int
     time: datetime
     lineage: tuple[Ancestor, ...]
+    oldest: SnapshotId | None = None
+    """The oldest snapshot that is not expired, if any is."""
+    has_gaps: bool = False
+    """Whether single snapshots are expired."""
 
 
 def share_lineages(session: Session) -> None:
@@ -68,9 +72,11 @@ def ask_parent(session: Session, name: str) -> Callable[[], ForkParent | None]:
 def _parent(rows: Sequence[Row]) -> ForkParent | None:
     if not rows:
         return None
-    catalog, snapshot, schema_version, time, *_ = rows[0]
-    lineage = tuple(Ancestor(*row[4:]) for row in rows)
-    return ForkParent(CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(time), lineage)
+    catalog, snapshot, schema_version, time, oldest, gaps, *_ = rows[0]
+    lineage = tuple(Ancestor(*row[6:]) for row in rows)
+    return ForkParent(
+        CatalogId(catalog), SnapshotId(snapshot), schema_version, as_time(time), lineage, oldest, bool(gaps)
+    )
 
 
 def ask_named(session: Session, names: Sequence[str]) -> Callable[[], list[ForkOf]]:

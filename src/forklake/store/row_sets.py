@@ -56,8 +56,19 @@ CHANGES = RowSet(
 CATALOGS = RowSet("ducklake_catalog", ("catalog_id", "catalog_uuid", "catalog_name", "begin_snapshot"))
 HEADS = RowSet(
     "ducklake_catalog_head",
-    ("catalog_id", "snapshot_id", "snapshot_time", "schema_version", "data_path", "created_at", "expires_at"),
+    (
+        "catalog_id",
+        "snapshot_id",
+        "snapshot_time",
+        "schema_version",
+        "data_path",
+        "created_at",
+        "expires_at",
+        "oldest_snapshot",
+    ),
 )
+OLDEST_SNAPSHOTS = RowSet("ducklake_catalog_head", ("catalog_id", "oldest_snapshot"), key_count=1)
+EXPIRED_SNAPSHOTS = RowSet("ducklake_expired_snapshot", ("catalog_id", "snapshot_id"))
 LINEAGES = RowSet(
     "ducklake_catalog_lineage",
     ("catalog_id", "source_catalog_id", "max_snapshot", "depth", "copied_snapshot"),
@@ -239,6 +250,7 @@ INSERTED = (
     CHANGES,
     CATALOGS,
     HEADS,
+    EXPIRED_SNAPSHOTS,
     LINEAGES,
     MERGES,
     COMMITS_ONCE,
@@ -262,5 +274,5 @@ INSERTED = (
     COLUMN_STATS,
     *ENTITIES.values(),
 )
-UPDATED = (TABLE_STATS, COLUMN_STATS)
+UPDATED = (TABLE_STATS, COLUMN_STATS, OLDEST_SNAPSHOTS)
 ENDED = tuple(ENDS.values())

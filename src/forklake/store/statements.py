@@ -6,7 +6,8 @@ so on: what stands in a narrower file counts. `x IN ids($name)` compares with a 
 `x IN texts($name)` with one of texts, and `FROM texts($name) AS k(value)` lists texts; all are bound as JSON,
 as are `FROM spans($name)`, which lists `k.catalog_id, k.low, k.high`, and `FROM copies($name)`, which lists
 `k.old_id, k.new_id, k.data_file_id`.
-`NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited.
+`NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited, `out_of_reach(data_file)`
+whether nobody can reach a row `e`, and `reason_of(e)` why.
 """
 
 from __future__ import annotations
@@ -25,6 +26,16 @@ from forklake.store.built_statements import (
     copy_rows,
     not_masked,
     return_rows,
+)
+from forklake.store.entity_rows import STORED
+from forklake.store.reach_conditions import (
+    PARTS,
+    REASON,
+    VERSIONED,
+    drop_masks,
+    drop_parts,
+    drop_rows,
+    out_of_reach,
 )
 
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
@@ -49,6 +60,7 @@ _LISTS: dict[Dialect, str] = {
     "duckdb": r"""(SELECT unnest(from_json(\1, '["VARCHAR"]'))) AS k(value)""",
     "postgresql": r"json_array_elements_text(\1::json) AS k(value)",
 }
+_OUT_OF_REACH = re.compile(r"\bout_of_reach\((\w+)\)")
 _TRIPLE = re.compile(r"\b(spans|copies)\((\$\w+)\)")
 _TRIPLE_NAMES = {"spans": ("catalog_id", "low", "high"), "copies": ("old_id", "new_id", "data_file_id")}
 _TRIPLES: dict[Dialect, str] = {
@@ -71,13 +83,16 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
     """Every statement as one backend runs it, by name."""
     found: dict[str, str] = {}
     for family in _FAMILIES[dialect]:
-        for kind in ("read", "files", "write"):
+        for kind in ("read", "files", "write", "clean"):
             source = files("forklake.store").joinpath("sql", f"{kind}{family}.sql")
             if source.is_file():
                 found.update(parse(source.read_text(encoding="utf-8")))
     found |= {f"copy_{table}": copy_rows(table) for table in COPIED}
     found |= {f"return_{table}": return_rows(table) for table in RETURNED}
     found |= {f"adopt_{table}": adopt_rows(table) for table in ADOPTED}
+    found |= {f"drop_{table}": drop_parts(table) for table in PARTS}
+    found |= {f"drop_rows_of_{entity}": drop_rows(entity) for entity in VERSIONED}
+    found |= {f"drop_masks_of_{entity}": drop_masks(entity) for entity in STORED}
     return {name: _written_out(text, dialect) for name, text in found.items()}
 
 
@@ -88,6 +103,7 @@ def _written_out(text: str, dialect: Dialect) -> str:
         (_TEXTS, _LISTS[dialect]),
     ):
         text = pattern.sub(written, text)
+    text = _OUT_OF_REACH.sub(lambda match: out_of_reach(match[1]), text.replace("reason_of(e)", REASON))
     text = _TRIPLE.sub(lambda match: _TRIPLES[dialect].format(*_TRIPLE_NAMES[match[1]], given=match[2]), text)
     return _MASKED.sub(
         lambda match: not_masked(

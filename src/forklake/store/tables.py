@@ -45,6 +45,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "data_path": "text",
         "created_at": "time",
         "expires_at": "time",
+        "oldest_snapshot": "int",
     },
     "ducklake_catalog_lineage": {
         "catalog_id": "int",
@@ -75,6 +76,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "work": "text",
         "snapshot_id": "int",
     },
+    "ducklake_expired_snapshot": {"catalog_id": "int", "snapshot_id": "int"},
     "ducklake_snapshot_reservation": {
         "catalog_id": "int",
         "reservation_id": "uuid",
@@ -355,5 +357,13 @@ TABLES: dict[str, dict[str, Kind]] = {
         "path_is_relative": "bool",
         "schedule_start": "time",
         "reason": "text",
+        "claimed_at": "time",
+    },
+    "ducklake_reach": {
+        "catalog_id": "int",
+        "low": "int",
+        "high": "int",
+        "viewer_id": "int",
+        "oldest_snapshot": "int",
     },
 }

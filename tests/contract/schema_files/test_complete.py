@@ -11,6 +11,7 @@ from tests.extensions import load
 
 # Tables of the whole lake; every other one belongs to catalogs.
 GLOBAL_TABLES = {
+    "ducklake_reach": (),
     "ducklake_metadata": (),
     "ducklake_snapshot": ("snapshot_id",),
     "ducklake_snapshot_changes": ("snapshot_id", "catalog_id"),
@@ -110,6 +111,7 @@ def test_every_versioned_entity_has_a_view_that_shows_each_column_and_where_it_c
     structure = structures[dialect]
     kept_by_the_lake = {"catalog", "catalog_head", "catalog_lineage", "catalog_merge", "inherited_end"}
     kept_by_the_lake |= {"snapshot_reservation", "commit_once", "files_scheduled_for_deletion"}
+    kept_by_the_lake |= {"expired_snapshot"}
     for table, columns in structure.tables.items():
         entity = table.removeprefix("ducklake_")
         if table in GLOBAL_TABLES or entity in kept_by_the_lake:

@@ -246,6 +246,9 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "undrop": data(*lake, "undrop", "y"),
         "restore": data(*lake, "restore", "--all", "--at", "4"),
         "undo": data(*lake, "undo", str(data(*lake, "snapshots")[-1]["id"])),
+        "expire": data(*lake, "expire", "--older-than", "0s"),
+        "gc": data(*lake, "gc"),
+        "orphans": data(*lake, "orphans"),
         "demo": data("demo", "--no-spark"),
     }
     for name, (_, kind) in RESULTS.items():

@@ -34,6 +34,9 @@ def named_in(prefix: str) -> set[str]:
 
 
 READS, WRITES = named_in("read") | named_in("files"), named_in("write")
+# Whoever cleans a lake looks at all catalogs at once.
+CLEANING = named_in("clean")
+KINDS = ("read", "files", "write", "clean")
 
 
 def reads(dialect: Dialect) -> set[str]:

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from forklake.store.built_statements import ADOPTED, COPIED, RETURNED, not_masked
+from forklake.store.entity_rows import STORED
+from forklake.store.reach_conditions import PARTS, REASON, VERSIONED, out_of_reach
 from forklake.store.statements import Dialect, parse, schema_script, statements
 from tests.unit.statements.named import (
+    CLEANING,
     DIALECTS,
+    KINDS,
     POSTGRESQL_ONLY,
     READS,
     SOURCE,
@@ -30,6 +34,10 @@ EMBEDDED_ONLY = {"lock_head", "add_snapshot", "add_changes"}
 # What a copy of a catalog, a merge or a restore takes is built from the names of tables and columns.
 COPIES = {f"copy_{table}" for table in COPIED} | {f"adopt_{table}" for table in ADOPTED}
 COPIES |= {f"return_{table}" for table in RETURNED}
+
+# Rows that are out of reach are removed from every table by one condition.
+DROPS = {f"drop_{table}" for table in PARTS} | {f"drop_rows_of_{entity}" for entity in VERSIONED}
+DROPS |= {f"drop_masks_of_{entity}" for entity in STORED}
 
 
 def test_a_file_is_split_into_its_statements_without_comments() -> None:
@@ -72,20 +80,20 @@ def test_every_name_stands_before_one_statement(path: Path) -> None:
 
 
 def test_no_name_stands_in_two_kinds_of_files() -> None:
-    kinds = [named_in(kind) for kind in ("read", "files", "write")]
-    assert sum(map(len, kinds)) == len(READS | WRITES)
-    assert all(path.name.split(".")[0] in ("read", "files", "write") for path in STATEMENT_FILES)
+    kinds = [named_in(kind) for kind in KINDS]
+    assert sum(map(len, kinds)) == len(READS | WRITES | CLEANING)
+    assert all(path.name.split(".")[0] in KINDS for path in STATEMENT_FILES)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_database_has_every_statement(dialect: Dialect) -> None:
     foreign = EMBEDDED_ONLY if dialect == "postgresql" else POSTGRESQL_ONLY
-    assert set(statements(dialect)) == ((READS | WRITES) - foreign) | COPIES
+    assert set(statements(dialect)) == ((READS | WRITES | CLEANING) - foreign) | COPIES | DROPS
 
 
 def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None:
     for dialect in DIALECTS:
-        for kind in ("read", "files", "write"):
+        for kind in KINDS:
             path = SOURCE / "store" / "sql" / f"{kind}.{dialect}.sql"
             own = parse(path.read_text()) if path.exists() else {}
             common = parse((SOURCE / "store" / "sql" / f"{kind}.sql").read_text())
@@ -101,7 +109,9 @@ def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None
                     for at, part in enumerate(parts)
                 )
                 assert re.fullmatch(pattern, statements(dialect)[name]), (dialect, name)
-                assert not re.search(r"\b(ids|texts|masked|spans|copies)\(", statements(dialect)[name])
+                assert not re.search(
+                    r"\b(ids|texts|masked|spans|copies|out_of_reach|reason_of)\(", statements(dialect)[name]
+                )
     assert "nextval" in statements("postgresql")["allocate"]
     assert "ducklake_counter" in statements("sqlite")["allocate"]
 
@@ -111,7 +121,8 @@ def spelled_out(text: str, dialect: Dialect) -> str:
         of, entity, files = match.groups()
         return not_masked(entity, of=of or "", among=files, as_array=dialect == "postgresql")
 
-    return re.sub(r"NOT masked\((\w+\.)?(\w+)(?:, (\w+))?\)", unmasked, text)
+    text = re.sub(r"\bout_of_reach\((\w+)\)", lambda match: out_of_reach(match[1]), text)
+    return re.sub(r"NOT masked\((\w+\.)?(\w+)(?:, (\w+))?\)", unmasked, text.replace("reason_of(e)", REASON))
 
 
 def test_files_that_are_read_without_masks_are_asked_whether_they_are_masked() -> None:
@@ -131,7 +142,7 @@ def parse_all() -> dict[str, str]:
 
 def test_a_statement_takes_the_same_parameters_on_every_database() -> None:
     # DuckDB alone has to be told in which schema to look.
-    for name in (READS | WRITES) - {"metadata_exists"} - EMBEDDED_ONLY - POSTGRESQL_ONLY:
+    for name in (READS | WRITES | CLEANING) - {"metadata_exists"} - EMBEDDED_ONLY - POSTGRESQL_ONLY:
         assert len({frozenset(parameters(statements(dialect)[name])) for dialect in DIALECTS}) == 1, name
 
 

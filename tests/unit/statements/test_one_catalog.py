@@ -24,6 +24,8 @@ LAKE_TABLES = {
     "ducklake_snapshot_reservation",
     "ducklake_commit_once",
     "ducklake_files_scheduled_for_deletion",
+    "ducklake_expired_snapshot",
+    "ducklake_reach",
     "ducklake_counter",
 }
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from forklake.store.statements import statements
-from tests.unit.statements.named import POSTGRESQL_ONLY, READS, SOURCE, WRITES, parameters
+from tests.unit.statements.named import CLEANING, POSTGRESQL_ONLY, READS, SOURCE, WRITES, parameters
 
+EVERY = READS | WRITES | CLEANING
 METHODS = {"rows", "ask", "execute", "_rows", "_run", "_rows_once"}
 # What the helper of a module adds to what its callers give.
 GIVEN = {"store/catalog_state.py": {"catalog", "at"}, "store/files.py": {"catalog", "table", "at"}}
@@ -53,12 +54,12 @@ def calls() -> Iterator[tuple[str, str, str, set[str] | None]]:
 
 
 def test_every_statement_that_is_run_exists() -> None:
-    unknown = [(where, name) for where, _, name, _ in calls() if name not in READS | WRITES]
+    unknown = [(where, name) for where, _, name, _ in calls() if name not in EVERY]
     assert unknown == []
 
 
 def test_every_statement_that_exists_is_run() -> None:
-    assert {name for _, _, name, _ in calls()} == READS | WRITES
+    assert {name for _, _, name, _ in calls()} == EVERY
 
 
 def test_every_statement_is_given_exactly_its_parameters() -> None:
@@ -74,10 +75,14 @@ def test_every_statement_is_given_exactly_its_parameters() -> None:
 
 
 def test_no_statement_text_stands_in_the_source() -> None:
-    """SQL on the lake's tables lives in the files, or is built from declared names: see test_row_sets."""
+    """SQL on the lake's tables lives in the files, or is built from declared names: see test_row_sets.
+
+    What is out of reach is one condition for every entity, and stands where it is built.
+    """
     found = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in sorted(SOURCE.rglob("*.py"))
+        if path.name != "reach_conditions.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)

@@ -107,8 +107,9 @@ SELECT catalog_id, source_catalog_id, COALESCE(copied_snapshot, max_snapshot)
  WHERE catalog_id IN ids($catalogs);
 
 -- name: lineage_by_name
--- A live catalog, where it stands, and whom it descends from, all as of one moment.
-SELECT h.catalog_id, h.snapshot_id, h.schema_version, h.snapshot_time,
+-- A live catalog, where it stands, what it has expired, and whom it descends from, all as of one point in time.
+SELECT h.catalog_id, h.snapshot_id, h.schema_version, h.snapshot_time, h.oldest_snapshot,
+       CASE WHEN EXISTS (SELECT 1 FROM ducklake_expired_snapshot x WHERE x.catalog_id = h.catalog_id) THEN 1 ELSE 0 END,
        l.source_catalog_id, l.max_snapshot, l.depth, l.copied_snapshot
   FROM ducklake_catalog c
   JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
@@ -264,7 +265,10 @@ SELECT s.snapshot_id, s.snapshot_time, s.schema_version, s.changes_made, s.autho
          ORDER BY n.begin_snapshot DESC LIMIT 1) AS catalog_name,
        s.footprint
   FROM visible_snapshot s
- WHERE s.catalog_id = $catalog
+  JOIN ducklake_catalog_head h ON h.catalog_id = s.catalog_id
+ WHERE s.catalog_id = $catalog AND s.snapshot_id >= COALESCE(h.oldest_snapshot, 0)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_expired_snapshot x
+                    WHERE x.catalog_id = s.catalog_id AND x.snapshot_id = s.snapshot_id)
  ORDER BY s.snapshot_id;
 
 -- name: names_of_catalogs

@@ -68,6 +68,7 @@ CREATE TABLE ducklake_catalog (
 
 -- The row that serialises a catalog's commits and answers "latest" in one lookup.
 -- end_snapshot is set when the catalog is dropped; data_path is where its new files go.
+-- Snapshots of its history before oldest_snapshot are expired; NULL if none is.
 CREATE TABLE ducklake_catalog_head (
     catalog_id BIGINT NOT NULL,
     snapshot_id BIGINT NOT NULL,
@@ -77,6 +78,7 @@ CREATE TABLE ducklake_catalog_head (
     data_path VARCHAR NOT NULL,
     created_at VARCHAR NOT NULL,
     expires_at VARCHAR,
+    oldest_snapshot BIGINT,
     PRIMARY KEY (catalog_id)
 );
 
@@ -123,6 +125,13 @@ CREATE TABLE ducklake_commit_once (
     work VARCHAR NOT NULL,
     snapshot_id BIGINT NOT NULL,
     PRIMARY KEY (catalog_id, work)
+);
+
+-- Single snapshots of a catalog's history that are expired, beside those before its oldest one.
+CREATE TABLE ducklake_expired_snapshot (
+    catalog_id BIGINT NOT NULL,
+    snapshot_id BIGINT NOT NULL,
+    PRIMARY KEY (catalog_id, snapshot_id)
 );
 
 -- Snapshots that many hosts are writing together. state: open, committed, cancelled, expired. manifest_digest tells
@@ -473,7 +482,8 @@ CREATE TABLE ducklake_inlined_delete (
     PRIMARY KEY (catalog_id, data_file_id, position)
 );
 
--- Files that nothing may need any more; removed after a retention time, if still nothing does.
+-- Files that nothing may need any more; removed after a retention time, if still nothing does. From claimed_at on, a file
+-- is being removed, and nobody may refer to it any more.
 CREATE TABLE ducklake_files_scheduled_for_deletion (
     catalog_id BIGINT NOT NULL,
     data_file_id BIGINT,
@@ -481,7 +491,19 @@ CREATE TABLE ducklake_files_scheduled_for_deletion (
     path_is_relative BOOLEAN,
     schedule_start VARCHAR,
     reason VARCHAR,
+    claimed_at VARCHAR,
     PRIMARY KEY (catalog_id, path)
+);
+
+-- Where a collection of garbage notes what is in reach: rows of a catalog that are valid at a snapshot from low to high. If
+-- only one catalog, the viewer, has them in reach, what it has expired and ended itself counts too. A catalog that is looked
+-- at has a row with high below low. Empty between collections.
+CREATE TABLE ducklake_reach (
+    catalog_id BIGINT NOT NULL,
+    low BIGINT NOT NULL,
+    high BIGINT NOT NULL,
+    viewer_id BIGINT,
+    oldest_snapshot BIGINT
 );
 
 -- ---- Indexes --------------------------------------------------------------------------------------------
@@ -512,6 +534,7 @@ CREATE INDEX ducklake_data_file_by_row_id ON ducklake_data_file (catalog_id, tab
 CREATE INDEX ducklake_file_partition_value_by_value ON ducklake_file_partition_value (catalog_id, table_id, partition_key_index, partition_value);
 CREATE INDEX ducklake_inlined_delete_by_table ON ducklake_inlined_delete (catalog_id, table_id, begin_snapshot);
 CREATE INDEX ducklake_column_mapping_by_table ON ducklake_column_mapping (catalog_id, table_id);
+CREATE INDEX ducklake_reach_by_catalog ON ducklake_reach (catalog_id, high);
 CREATE INDEX ducklake_files_scheduled_by_time ON ducklake_files_scheduled_for_deletion (schedule_start);
 
 -- ---- What each catalog sees ------------------------------------------------------------------------------
@@ -829,7 +852,7 @@ INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_
 VALUES (0, strftime('%Y-%m-%d %H:%M:%f000+00:00', 'now'), 0, 0, 0);
 
 -- Last, so that a lake without it was never finished.
-INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev2');
+INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev3');
 
 -- forklake:end
 COMMIT;

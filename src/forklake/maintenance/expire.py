@@ -1,0 +1,213 @@
+"""Expiring snapshots: from then on nobody can read a catalog as it was there.
+
+A catalog's history is its own, with what it inherited: what one expires, others still have. Nothing is
+removed here; the collection of garbage removes what no catalog reaches any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from forklake.commit.catalogs import drop_expired
+from forklake.commit.reservation_cleanup import sweep
+from forklake.data.storage.storage import Storage
+from forklake.display import Shown
+from forklake.errors import InvalidArgument, SnapshotNotFound
+from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.progress import OnProgress, Steps
+from forklake.model.snapshots import Author
+from forklake.model.time_travel import to_utc
+from forklake.store.backend import Database, Session
+from forklake.store.lineages import hold_lineages
+from forklake.store.retention import (
+    expirable_catalogs,
+    expire_single,
+    forget_catalogs,
+    forgettable_catalogs,
+    last_snapshots,
+    retained_snapshots,
+    set_oldest,
+    set_oldest_of_many,
+)
+
+_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireResult(Shown):
+    """The result of expiring snapshots of one catalog."""
+
+    catalog: str
+    snapshots: tuple[SnapshotId, ...]
+    """The ids of the snapshots that were expired, or with `dry_run` would be."""
+    oldest: SnapshotId
+    """The oldest snapshot that the catalog still has."""
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LakeExpireResult(Shown):
+    """The result of expiring snapshots of every catalog."""
+
+    catalogs: int
+    """How many catalogs had snapshots to expire."""
+    dropped: tuple[str, ...]
+    """The catalogs whose time to live was over, and that were dropped."""
+    forgotten: int
+    """How many dropped catalogs can no longer be brought back."""
+    dry_run: bool
+
+
+def cutoff(database: Database, older_than: object) -> datetime | None:
+    """The time before which snapshots are expired, by the clock of the database."""
+    match older_than:
+        case None:
+            return None
+        case timedelta():
+            if older_than < timedelta(0):
+                raise InvalidArgument(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
+            try:
+                return database.now() - older_than
+            except OverflowError:
+                return to_utc(datetime.min)
+        case datetime():
+            return to_utc(older_than)
+        case _:
+            raise InvalidArgument(f"older_than is a timedelta or a datetime, not {older_than!r}")
+
+
+def check_keep_last(keep_last: object) -> int:
+    """How many snapshots stay in any case."""
+    if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1:
+        raise InvalidArgument(
+            f"keep_last is a whole number of at least 1, not {keep_last!r}: the latest snapshot always stays"
+        )
+    return keep_last
+
+
+def expire_catalog(
+    database: Database,
+    catalog: CatalogId,
+    name: str,
+    *,
+    older_than: object,
+    versions: Iterable[int] | None,
+    keep_last: object,
+    dry_run: bool,
+) -> ExpireResult:
+    """Expire snapshots of one catalog by age, by their ids, or both."""
+    before, kept = cutoff(database, older_than), check_keep_last(keep_last)
+    chosen = _versions(versions)
+    if before is None and chosen is None:
+        raise InvalidArgument(
+            "say which snapshots are to be expired: older_than=timedelta(days=7), or versions=[3, 4]"
+        )
+    database.check_writable()
+    with database.transaction() as session:
+        # A fork that is being made from a snapshot has it, or finds that it is gone.
+        hold_lineages(session)
+        history = retained_snapshots(session, catalog)
+        if not history:
+            raise SnapshotNotFound(f'catalog "{name}" has no snapshots: it was dropped')
+        gone = _chosen(history, name, before, chosen or (), kept)
+        left = [snapshot for snapshot, _ in history if snapshot not in gone]
+        if gone and not dry_run:
+            set_oldest(session, catalog, left[0])
+            expire_single(session, catalog, sorted(snapshot for snapshot in gone if snapshot > left[0]))
+            session.commit()
+    return ExpireResult(name, tuple(sorted(gone)), left[0], dry_run)
+
+
+def _versions(versions: Iterable[int] | None) -> tuple[SnapshotId, ...] | None:
+    if versions is None:
+        return None
+    if isinstance(versions, str) or not isinstance(versions, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidArgument(f"versions is a list of snapshot ids, not {versions!r}")
+    listed = list(versions)
+    for version in listed:
+        if not isinstance(version, int) or isinstance(version, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument(f"the id of a snapshot is a whole number, not {version!r}")
+    return tuple(map(SnapshotId, listed))
+
+
+def _chosen(
+    history: Sequence[tuple[SnapshotId, datetime]],
+    name: str,
+    before: datetime | None,
+    versions: Sequence[SnapshotId],
+    keep_last: int,
+) -> set[SnapshotId]:
+    """The snapshots that are to be expired."""
+    known = {snapshot for snapshot, _ in history}
+    latest = history[-1][0]
+    for version in versions:
+        if version not in known:
+            raise SnapshotNotFound(
+                f'catalog "{name}" has no snapshot {version}, or has expired it: `forklake snapshots` lists '
+                "those that it has"
+            )
+        if version == latest:
+            raise InvalidArgument(f'snapshot {version} is the latest of catalog "{name}", which always stays')
+    candidates = history[:-keep_last]
+    by_age = {snapshot for snapshot, time in candidates if before is not None and time < before}
+    return by_age | set(versions)
+
+
+def expire_lake(
+    database: Database,
+    storage: Storage,
+    author: Author,
+    *,
+    older_than: object,
+    keep_last: object,
+    dry_run: bool,
+    progress: OnProgress | None,
+) -> LakeExpireResult:
+    """Drop catalogs whose time to live is over, and expire old snapshots of all others.
+
+    Catalogs that were dropped before that time are forgotten: nobody can bring them back, and what only they
+    reached can be removed.
+    """
+    before, kept = cutoff(database, older_than), check_keep_last(keep_last)
+    if before is None:
+        raise InvalidArgument("say which snapshots are to be expired: older_than=timedelta(days=7)")
+    database.check_writable()
+    dropped: list[str] = []
+    if not dry_run:
+        dropped = drop_expired(database, author, progress)
+        # What a dropped catalog's distributed snapshots left behind is removed first, while it is known.
+        sweep(database, storage, database.now(), progress)
+    with database.transaction() as session:
+        hold_lineages(session)
+        moved = expirable_catalogs(session, before)
+        if kept > 1:
+            moved = _with_last(session, moved, kept)
+        forgotten = forgettable_catalogs(session, before)
+        steps = Steps(progress, "expire snapshots", "catalogs", len(moved) + len(forgotten))
+        if not dry_run:
+            for start in range(0, len(moved), _AT_ONCE):
+                part = moved[start : start + _AT_ONCE]
+                set_oldest_of_many(session, part)
+                steps.add(len(part))
+            for start in range(0, len(forgotten), _AT_ONCE):
+                part_forgotten = forgotten[start : start + _AT_ONCE]
+                forget_catalogs(session, part_forgotten)
+                steps.add(len(part_forgotten))
+            session.commit()
+        steps.end()
+    return LakeExpireResult(len(moved), tuple(dropped), len(forgotten), dry_run)
+
+
+def _with_last(
+    session: Session, moved: Sequence[tuple[CatalogId, SnapshotId]], keep_last: int
+) -> list[tuple[CatalogId, SnapshotId]]:
+    """The same, but the last snapshots of each catalog stay."""
+    kept: list[tuple[CatalogId, SnapshotId]] = []
+    for start in range(0, len(moved), _AT_ONCE):
+        part = moved[start : start + _AT_ONCE]
+        last = last_snapshots(session, [catalog for catalog, _ in part], keep_last)
+        # One with fewer snapshots keeps them all.
+        kept += [(catalog, min(oldest, last[catalog])) for catalog, oldest in part if catalog in last]
+    return kept

@@ -1,0 +1,117 @@
+"""Orphans: files in the data paths of a lake that no row of its metadata names.
+
+They are left by writers that were ended before they committed. A file that may still be committed is left
+alone: one that is younger than a grace period, or was written for a distributed snapshot that is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
+
+from forklake.data.parquet.file_names import is_ours
+from forklake.data.storage.file_info import StoredFile
+from forklake.data.storage.storage import Storage
+from forklake.display import Shown
+from forklake.errors import StorageError
+from forklake.maintenance.collect import KeptFile, check_age
+from forklake.model.distributed import STAGING
+from forklake.model.progress import OnProgress, Steps
+from forklake.store.backend import Database
+from forklake.store.garbage import known_files, open_commit_uuids
+from forklake.store.paths import own_data_paths
+
+_AT_ONCE = 20_000
+_MOST_SHOWN = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class OrphansResult(Shown):
+    """The result of removing orphans."""
+
+    files: int
+    """How many files were removed, or with `dry_run` would be."""
+    bytes: int
+    unknown: tuple[str, ...]
+    """Files that nothing names and that do not look like the lake's, the first thousand: they stay."""
+    kept: tuple[KeptFile, ...]
+    """Files that could not be removed."""
+    dry_run: bool
+
+
+@dataclass(slots=True)
+class _Found:
+    files: int = 0
+    bytes: int = 0
+    unknown: list[str] = field(default_factory=list[str])
+    kept: list[KeptFile] = field(default_factory=list[KeptFile])
+
+
+def remove_orphans(
+    database: Database,
+    storage: Storage,
+    *,
+    older_than: object,
+    unknown: bool,
+    dry_run: bool,
+    progress: OnProgress | None,
+) -> OrphansResult:
+    """Remove files that nothing names, in the data paths of the lake and of its forks."""
+    age = check_age(older_than)
+    database.check_writable()
+    found = _Found()
+    steps = Steps(progress, "look for orphans", "files", None)
+    for folder in (None, *own_data_paths(database)):
+        listed = storage.files() if folder is None else storage.files(folder, relative=False)
+        for batch in _batches(listed):
+            orphans = _orphans(database, storage, batch, age, found, relative=folder is None, unknown=unknown)
+            for file in orphans:
+                if dry_run or _remove(storage, file, found, relative=folder is None):
+                    found.files += 1
+                    found.bytes += file.size
+            steps.add(len(batch))
+    steps.end()
+    return OrphansResult(found.files, found.bytes, tuple(found.unknown), tuple(found.kept), dry_run)
+
+
+def _batches(files: Iterable[StoredFile]) -> Iterator[list[StoredFile]]:
+    stream = iter(files)
+    while batch := list(islice(stream, _AT_ONCE)):
+        yield batch
+
+
+def _orphans(
+    database: Database,
+    storage: Storage,
+    batch: list[StoredFile],
+    age: timedelta,
+    found: _Found,
+    *,
+    relative: bool,
+    unknown: bool,
+) -> Iterator[StoredFile]:
+    """Those of some files that nobody names, now that they were listed, nor may come to name."""
+    before = database.now() - age
+    old = [file for file in batch if file.modified <= before]
+    # A file that was imported from inside of the data path may be named by its full address.
+    addresses = {file.path: storage.address(file.path, relative) for file in old}
+    writing = open_commit_uuids(database)
+    known = known_files(database, {*addresses, *addresses.values()})
+    for file in old:
+        if file.path in known or addresses[file.path] in known or any(uuid in file.path for uuid in writing):
+            continue
+        if unknown or is_ours(file.path, True) or f"/{STAGING}" in f"/{file.path}":
+            yield file
+        elif len(found.unknown) < _MOST_SHOWN:
+            found.unknown.append(addresses[file.path])
+
+
+def _remove(storage: Storage, file: StoredFile, found: _Found, *, relative: bool) -> bool:
+    try:
+        storage.delete([file.path], relative)
+    except StorageError as error:
+        found.kept.append(KeptFile(file.path, str(error), failed=True))
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""Conditions on rows that nobody can reach, and statements that remove them, built for each table.
+
+What is in reach stands in `ducklake_reach` while garbage is collected.
+"""
+
+from __future__ import annotations
+
+from forklake.model.ids import FOREVER
+from forklake.store.entity_rows import STORED, EntityName
+
+PARTS: dict[str, tuple[str, str]] = {
+    "ducklake_file_column_stats": ("data_file", "data_file_id"),
+    "ducklake_file_variant_stats": ("data_file", "data_file_id"),
+    "ducklake_file_partition_value": ("data_file", "data_file_id"),
+    "ducklake_inlined_file": ("data_file", "data_file_id"),
+    "ducklake_macro_impl": ("macro", "macro_id"),
+    "ducklake_macro_parameters": ("macro", "macro_id"),
+    "ducklake_partition_column": ("partition_info", "partition_id"),
+    "ducklake_sort_expression": ("sort_info", "sort_id"),
+}
+"""Rows that belong to others and go with them: to which entity, and by which number."""
+VERSIONED: tuple[EntityName, ...] = tuple(name for name in STORED if name != "column")
+"""Entities whose rows go when nobody reaches them; columns go with their table."""
+
+
+def out_of_reach(entity: str) -> str:
+    """A condition on a row `e`: no catalog reaches it at any snapshot that is not expired."""
+    keys = dict(zip(STORED[entity].parts, STORED[entity].keys, strict=True))  # type: ignore[index]
+    named = " AND ".join(
+        f"m.{column} = {f'e.{keys[column]}' if column in keys else default}"
+        for column, default in (("entity_id", "0"), ("sub_id", "0"), ("sub_key", "''"))
+    )
+    return " ".join(
+        (
+            "e.catalog_id IN (SELECT catalog_id FROM ducklake_reach)",
+            "AND NOT EXISTS (SELECT 1 FROM ducklake_reach r WHERE r.catalog_id = e.catalog_id",
+            "AND r.high >= e.begin_snapshot",
+            f"AND r.low < COALESCE(e.end_snapshot, {FOREVER})",
+            "AND (r.viewer_id IS NULL",
+            f"OR (NOT EXISTS (SELECT 1 FROM visible_mask m WHERE m.catalog_id = r.viewer_id AND m.entity = '{entity}'",  # noqa: E501, S608
+            f"AND {named} AND m.row_begin = e.begin_snapshot AND m.end_snapshot <= r.oldest_snapshot)",
+            "AND (e.begin_snapshot <= r.oldest_snapshot",
+            "OR NOT EXISTS (SELECT 1 FROM ducklake_expired_snapshot x WHERE x.catalog_id = r.viewer_id",
+            "AND x.snapshot_id = e.begin_snapshot)",
+            "OR EXISTS (SELECT 1 FROM visible_snapshot s WHERE s.catalog_id = r.viewer_id",
+            f"AND s.snapshot_id >= e.begin_snapshot AND s.snapshot_id < COALESCE(e.end_snapshot, {FOREVER})",
+            "AND NOT EXISTS (SELECT 1 FROM ducklake_expired_snapshot x WHERE x.catalog_id = r.viewer_id",
+            "AND x.snapshot_id = s.snapshot_id))))))",
+        )
+    )
+
+
+REASON = " ".join(
+    (
+        "CASE WHEN NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
+        "WHERE l.catalog_id = e.catalog_id AND l.source_catalog_id = e.catalog_id) THEN 'catalog dropped'",
+        "ELSE COALESCE((SELECT CASE WHEN c.changes_made LIKE '%compacted%' OR c.changes_made LIKE '%flushed%'",  # noqa: E501
+        "THEN 'compacted' WHEN c.changes_made LIKE '%dropped_table%' THEN 'table dropped'",
+        "WHEN c.changes_made LIKE '%deleted_from_table%' THEN 'replaced' END",
+        "FROM ducklake_snapshot_changes c WHERE c.catalog_id = e.catalog_id AND c.snapshot_id = e.end_snapshot),",  # noqa: E501
+        "'snapshot expired') END",
+    )
+)
+"""Why a row `e` of a file is out of reach."""
+
+
+def drop_rows(entity: EntityName) -> str:
+    """A DELETE of the rows of an entity that are out of reach."""
+    return " ".join(("DELETE FROM", STORED[entity].table, "AS e WHERE", out_of_reach(entity)))
+
+
+def drop_parts(table: str) -> str:
+    """A DELETE of rows that belong to others which are out of reach. To be run before those go."""
+    entity, key = PARTS[table]
+    whole = STORED[entity].table  # type: ignore[index]
+    return " ".join(
+        (
+            "DELETE FROM",
+            table,
+            f"WHERE (catalog_id, {key}) IN (SELECT e.catalog_id, e.{key} FROM",
+            whole,
+            "AS e WHERE",
+            out_of_reach(entity) + ")",
+        )
+    )
+
+
+def drop_masks(entity: EntityName) -> str:
+    """A DELETE of ends of inherited rows that are gone, or that nobody sees."""
+    keys = dict(zip(STORED[entity].parts, STORED[entity].keys, strict=True))
+    same = " AND ".join(f"o.{key} = ducklake_inherited_end.{column}" for column, key in keys.items())
+    return " ".join(
+        (
+            f"DELETE FROM ducklake_inherited_end WHERE entity = '{entity}' AND (NOT EXISTS (SELECT 1 FROM",  # noqa: S608
+            STORED[entity].table,
+            f"AS o WHERE {same} AND o.begin_snapshot = ducklake_inherited_end.row_begin)",
+            "OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
+            "WHERE l.source_catalog_id = ducklake_inherited_end.catalog_id))",
+        )
+    )

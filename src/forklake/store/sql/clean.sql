@@ -1,0 +1,374 @@
+-- Expiring snapshots, and removing what nobody can reach any more. Which rows of a catalog are in reach stands in
+-- ducklake_reach while garbage is collected. Statements named out_of_reach_* and forget_* are built, by table.
+
+-- name: retained_snapshots
+-- The history of a catalog that is not expired, oldest first.
+SELECT s.snapshot_id, s.snapshot_time
+  FROM visible_snapshot s
+  JOIN ducklake_catalog_head h ON h.catalog_id = s.catalog_id
+ WHERE s.catalog_id = $catalog AND s.snapshot_id >= COALESCE(h.oldest_snapshot, 0)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_expired_snapshot x
+                    WHERE x.catalog_id = s.catalog_id AND x.snapshot_id = s.snapshot_id)
+ ORDER BY s.snapshot_id;
+
+-- name: retention
+-- The oldest snapshot of a catalog that is not expired, if any is.
+SELECT oldest_snapshot FROM ducklake_catalog_head WHERE catalog_id = $catalog;
+
+-- name: is_retained
+-- Whether a snapshot of a catalog is not expired.
+SELECT 1
+  FROM ducklake_catalog_head h
+ WHERE h.catalog_id = $catalog AND $snapshot >= COALESCE(h.oldest_snapshot, 0)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_expired_snapshot x
+                    WHERE x.catalog_id = h.catalog_id AND x.snapshot_id = $snapshot);
+
+-- name: expired_between
+-- Single snapshots of a catalog that are expired, after one and up to another.
+SELECT snapshot_id
+  FROM ducklake_expired_snapshot
+ WHERE catalog_id = $catalog AND snapshot_id > $start AND snapshot_id <= $end
+ ORDER BY snapshot_id
+ LIMIT 1;
+
+-- name: set_oldest
+-- From now on, nobody reads this catalog at an earlier snapshot.
+UPDATE ducklake_catalog_head SET oldest_snapshot = $oldest WHERE catalog_id = $catalog;
+
+-- name: drop_passed
+-- Single snapshots that the oldest one has passed need not be listed.
+DELETE FROM ducklake_expired_snapshot WHERE catalog_id = $catalog AND snapshot_id < $oldest;
+
+-- name: inherit_expired
+-- A fork has what its parent had not expired.
+INSERT INTO ducklake_expired_snapshot (catalog_id, snapshot_id)
+SELECT f.catalog_id, x.snapshot_id
+  FROM ducklake_catalog_head f
+  JOIN ducklake_expired_snapshot x ON x.catalog_id = $parent AND x.snapshot_id <= $at
+ WHERE f.catalog_id IN ids($forks);
+
+-- name: expirable_catalogs
+-- For every catalog whose oldest snapshot can be moved on: that of the first snapshot since a time, or the latest one. A
+-- catalog's own snapshots rise in time, and those that it inherited are older.
+WITH first AS (
+    SELECT c.catalog_id, min(c.snapshot_id) AS snapshot_id
+      FROM ducklake_snapshot_changes c
+      JOIN ducklake_snapshot s ON s.snapshot_id = c.snapshot_id
+     WHERE s.snapshot_time >= $time
+     GROUP BY c.catalog_id
+),
+found AS (
+    SELECT h.catalog_id, COALESCE(h.oldest_snapshot, 0) AS former,
+           COALESCE((SELECT min(f.snapshot_id)
+                       FROM ducklake_catalog_lineage l
+                       JOIN first f ON f.catalog_id = l.source_catalog_id
+                      WHERE l.catalog_id = h.catalog_id
+                        AND f.snapshot_id <= COALESCE(l.copied_snapshot, l.max_snapshot)), h.snapshot_id) AS oldest
+      FROM ducklake_catalog_head h
+     WHERE h.end_snapshot IS NULL
+)
+SELECT catalog_id, oldest FROM found WHERE oldest > former ORDER BY catalog_id;
+
+-- name: last_snapshots
+-- The last snapshots of some catalogs, each with its place from the end.
+SELECT catalog_id, snapshot_id, place
+  FROM (SELECT s.catalog_id, s.snapshot_id,
+               row_number() OVER (PARTITION BY s.catalog_id ORDER BY s.snapshot_id DESC) AS place
+          FROM visible_snapshot s
+         WHERE s.catalog_id IN ids($catalogs)) ranked
+ WHERE place = $place;
+
+-- name: forgettable_catalogs
+-- Dropped catalogs that nobody will bring back: dropped before a time, with no files of distributed snapshots to be looked
+-- after, and merged into no two others, which may have to compare what they have of it.
+SELECT h.catalog_id
+  FROM ducklake_catalog_head h
+ WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time
+   AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = h.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
+                    WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL)
+   AND (SELECT count(DISTINCT m.catalog_id) FROM ducklake_catalog_merge m WHERE m.source_catalog_id = h.catalog_id) <= 1;
+
+-- name: forget_catalogs
+-- Nobody looks at anything through these catalogs any more.
+DELETE FROM ducklake_catalog_lineage WHERE catalog_id IN ids($catalogs);
+
+-- name: clear_reach
+DELETE FROM ducklake_reach;
+
+-- name: note_candidates
+-- Catalogs that may have rows out of reach: some that ended, or all of them.
+INSERT INTO ducklake_reach (catalog_id, low, high)
+SELECT catalog_id, 0, -1
+  FROM (SELECT catalog_id FROM ducklake_data_file WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_delete_file WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_schema WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_table WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_view WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_macro WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_tag WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_column_tag WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_partition_info WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_sort_info WHERE end_snapshot IS NOT NULL
+        UNION SELECT c.catalog_id FROM ducklake_catalog c
+               WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                                  WHERE l.catalog_id = c.catalog_id AND l.source_catalog_id = c.catalog_id)) looked_at;
+
+-- name: note_own_reach
+-- What catalogs reach of their own rows.
+INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id, oldest_snapshot)
+SELECT h.catalog_id, COALESCE(h.oldest_snapshot, 0), l.max_snapshot, h.catalog_id, COALESCE(h.oldest_snapshot, 0)
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog_lineage l ON l.catalog_id = h.catalog_id AND l.source_catalog_id = h.catalog_id
+ WHERE h.catalog_id IN (SELECT catalog_id FROM ducklake_reach);
+
+-- name: note_inherited_reach
+-- What catalogs reach of the rows of others: at the fork point in any case, since merges compare with what was there.
+INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id, oldest_snapshot)
+SELECT l.source_catalog_id,
+       min(CASE WHEN COALESCE(h.oldest_snapshot, 0) < l.max_snapshot THEN COALESCE(h.oldest_snapshot, 0) ELSE l.max_snapshot END),
+       l.max_snapshot,
+       CASE WHEN max(n.viewers) = 1 THEN min(l.catalog_id) END,
+       CASE WHEN max(n.viewers) = 1 THEN min(COALESCE(h.oldest_snapshot, 0)) END
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
+  JOIN (SELECT v.source_catalog_id, count(*) AS viewers
+          FROM ducklake_catalog_lineage v
+         WHERE v.max_snapshot >= 0 AND v.source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+         GROUP BY v.source_catalog_id) n ON n.source_catalog_id = l.source_catalog_id
+ WHERE l.max_snapshot >= 0 AND l.source_catalog_id <> l.catalog_id
+ GROUP BY l.source_catalog_id, l.max_snapshot;
+
+-- name: note_merged_reach
+-- What the next merge of a catalog compares with: its state up to which another one has seen it.
+INSERT INTO ducklake_reach (catalog_id, low, high)
+SELECT DISTINCT source_catalog_id, snapshot_id, snapshot_id
+  FROM (SELECT m.source_catalog_id, max(m.source_snapshot) AS snapshot_id
+          FROM (SELECT DISTINCT source_catalog_id, COALESCE(copied_snapshot, max_snapshot) AS bound
+                  FROM ducklake_catalog_lineage) b
+          JOIN ducklake_catalog_merge m ON m.catalog_id = b.source_catalog_id AND m.merge_snapshot <= b.bound
+         WHERE m.source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+           AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage o WHERE o.source_catalog_id = m.source_catalog_id)
+         GROUP BY b.source_catalog_id, b.bound, m.source_catalog_id, m.table_id) seen;
+
+-- name: schedule_data_files
+-- Files of rows that nobody reaches, unless another row names them too.
+INSERT INTO ducklake_files_scheduled_for_deletion (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
+SELECT min(e.catalog_id), min(e.data_file_id), e.path, e.path_is_relative, $now, min(reason_of(e))
+  FROM ducklake_data_file e
+ WHERE out_of_reach(data_file) AND e.path <> ''
+   AND NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion q WHERE q.path = e.path)
+ GROUP BY e.path, e.path_is_relative;
+
+-- name: schedule_delete_files
+INSERT INTO ducklake_files_scheduled_for_deletion (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
+SELECT min(e.catalog_id), min(e.data_file_id), e.path, e.path_is_relative, $now, min(reason_of(e))
+  FROM ducklake_delete_file e
+ WHERE out_of_reach(delete_file) AND e.path <> ''
+   AND NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion q WHERE q.path = e.path)
+ GROUP BY e.path, e.path_is_relative;
+
+-- name: count_scheduled
+-- What rows out of reach name, in files and bytes.
+SELECT count(*), COALESCE(sum(bytes), 0)
+  FROM (SELECT e.path, max(e.file_size_bytes) AS bytes
+          FROM ducklake_data_file e WHERE out_of_reach(data_file) AND e.path <> '' GROUP BY e.path
+        UNION ALL
+        SELECT e.path, max(e.file_size_bytes)
+          FROM ducklake_delete_file e WHERE out_of_reach(delete_file) AND e.path <> '' GROUP BY e.path) found;
+
+-- name: drop_inlined_deletes
+-- Positions in files that no catalog has any more, or that only a forgotten one had deleted.
+DELETE FROM ducklake_inlined_delete
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_data_file f WHERE f.data_file_id = ducklake_inlined_delete.data_file_id)
+    OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_inlined_delete.catalog_id);
+
+-- name: drop_columns
+-- Columns go with the last version of their table: their ids stay taken until then, and files are read by their names.
+DELETE FROM ducklake_column
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_column.table_id)
+        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_column.catalog_id));
+
+-- name: drop_schema_versions
+DELETE FROM ducklake_schema_versions
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_schema_versions.table_id)
+        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_schema_versions.catalog_id));
+
+-- name: drop_table_stats
+DELETE FROM ducklake_table_stats
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_table_stats.table_id)
+        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_table_stats.catalog_id));
+
+-- name: drop_table_column_stats
+DELETE FROM ducklake_table_column_stats
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_table_column_stats.table_id)
+        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_table_column_stats.catalog_id));
+
+-- name: drop_column_mappings
+DELETE FROM ducklake_column_mapping
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND (NOT EXISTS (SELECT 1 FROM ducklake_data_file f WHERE f.mapping_id = ducklake_column_mapping.mapping_id)
+        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_column_mapping.catalog_id));
+
+-- name: drop_name_mappings
+DELETE FROM ducklake_name_mapping
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_column_mapping o
+                    WHERE o.catalog_id = ducklake_name_mapping.catalog_id AND o.mapping_id = ducklake_name_mapping.mapping_id);
+
+-- name: drop_merges
+-- What a merge added to the version vector of a catalog that nobody sees; or of one that was merged and is gone, if
+-- everyone who could compare has seen the merge.
+DELETE FROM ducklake_catalog_merge
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_catalog_merge.catalog_id)
+    OR (NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                     WHERE l.source_catalog_id = ducklake_catalog_merge.source_catalog_id)
+        AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                          JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
+                         WHERE l.source_catalog_id = ducklake_catalog_merge.catalog_id
+                           AND (COALESCE(h.oldest_snapshot, 0) <= ducklake_catalog_merge.merge_snapshot
+                                OR COALESCE(l.copied_snapshot, l.max_snapshot) <= ducklake_catalog_merge.merge_snapshot)));
+
+-- name: history_bounds
+-- Catalogs that were forked from no other, and the oldest of their snapshots that somebody can read or merge with, if
+-- there are older ones.
+SELECT b.catalog_id, b.low
+  FROM (SELECT l.source_catalog_id AS catalog_id,
+               min(CASE WHEN COALESCE(h.oldest_snapshot, 0) < COALESCE(l.copied_snapshot, l.max_snapshot)
+                        THEN COALESCE(h.oldest_snapshot, 0) ELSE COALESCE(l.copied_snapshot, l.max_snapshot) END) AS low
+          FROM ducklake_catalog_lineage l
+          JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
+         GROUP BY l.source_catalog_id) b
+ WHERE b.low > 0
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
+                    WHERE o.catalog_id = b.catalog_id AND o.source_catalog_id <> b.catalog_id)
+   AND EXISTS (SELECT 1 FROM ducklake_snapshot_changes c WHERE c.catalog_id = b.catalog_id AND c.snapshot_id < b.low);
+
+-- name: drop_old_changes
+-- What commits of a root did is needed as long as somebody can read them or merge with what was there. Those of forks
+-- are needed as long as others can merge them.
+DELETE FROM ducklake_snapshot_changes
+ WHERE EXISTS (SELECT 1 FROM spans($spans)
+                WHERE k.catalog_id = ducklake_snapshot_changes.catalog_id AND ducklake_snapshot_changes.snapshot_id < k.high);
+
+-- name: drop_unseen_changes
+-- Commits that are in nobody's history.
+DELETE FROM ducklake_snapshot_changes
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                    WHERE l.source_catalog_id = ducklake_snapshot_changes.catalog_id
+                      AND COALESCE(l.copied_snapshot, l.max_snapshot) >= ducklake_snapshot_changes.snapshot_id);
+
+-- name: drop_snapshots
+-- Snapshots of which nothing is left but the number; the last one stays.
+DELETE FROM ducklake_snapshot
+ WHERE snapshot_id > 0 AND snapshot_id < (SELECT max(snapshot_id) FROM ducklake_snapshot)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes c WHERE c.snapshot_id = ducklake_snapshot.snapshot_id);
+
+-- name: drop_commits_once
+DELETE FROM ducklake_commit_once
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_commit_once.catalog_id);
+
+-- name: drop_expired_snapshots
+DELETE FROM ducklake_expired_snapshot
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = ducklake_expired_snapshot.catalog_id);
+
+-- name: drop_reservations
+DELETE FROM ducklake_snapshot_reservation
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = ducklake_snapshot_reservation.catalog_id);
+
+-- name: drop_heads
+-- A data path of its own stays known as long as files may be in it.
+DELETE FROM ducklake_catalog_head
+ WHERE end_snapshot IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = ducklake_catalog_head.catalog_id)
+   AND (data_path NOT LIKE '/%' AND data_path NOT LIKE '%://%'
+        OR NOT EXISTS (SELECT 1 FROM ducklake_data_file f
+                        WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path)
+           AND NOT EXISTS (SELECT 1 FROM ducklake_delete_file f
+                            WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path)
+           AND NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion f
+                            WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path));
+
+-- name: drop_lineages
+-- An ancestor of which nothing is left, between a catalog and others that it descends from. The parent stays, as it is shown,
+-- and so does one that several descend from, as they can be merged.
+DELETE FROM ducklake_catalog_lineage
+ WHERE source_catalog_id <> catalog_id AND max_snapshot < 9223372036854775807
+   AND source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
+                    WHERE o.catalog_id = ducklake_catalog_lineage.catalog_id
+                      AND o.source_catalog_id = o.catalog_id AND o.depth = ducklake_catalog_lineage.depth + 1)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
+                    WHERE o.source_catalog_id = ducklake_catalog_lineage.source_catalog_id
+                      AND o.catalog_id <> ducklake_catalog_lineage.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_data_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_delete_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_inlined_delete e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_schema e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_table e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_column e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_view e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_macro e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_tag e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_column_tag e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_partition_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_sort_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_inherited_end e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_commit_once e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id);
+
+-- name: drop_names
+-- The name of a catalog goes when no catalog descends from it and nothing tells of it.
+DELETE FROM ducklake_catalog
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_catalog.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.catalog_id = ducklake_catalog.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes c WHERE c.catalog_id = ducklake_catalog.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge m WHERE m.source_catalog_id = ducklake_catalog.catalog_id);
+
+-- name: due_files
+-- Files that were scheduled before a time, in order, after one path.
+SELECT catalog_id, path, path_is_relative, reason
+  FROM ducklake_files_scheduled_for_deletion
+ WHERE schedule_start <= $before AND path > $after
+ ORDER BY path
+ LIMIT $most;
+
+-- name: scheduled_files
+SELECT catalog_id, path, path_is_relative, schedule_start, reason
+  FROM ducklake_files_scheduled_for_deletion
+ ORDER BY path;
+
+-- name: named_files
+-- Those of some paths that any row of any catalog names.
+SELECT path FROM ducklake_data_file WHERE path IN texts($paths)
+UNION
+SELECT path FROM ducklake_delete_file WHERE path IN texts($paths);
+
+-- name: known_files
+-- Those of some paths that any row of any catalog names, or that are scheduled for deletion.
+SELECT path FROM ducklake_data_file WHERE path IN texts($paths)
+UNION
+SELECT path FROM ducklake_delete_file WHERE path IN texts($paths)
+UNION
+SELECT path FROM ducklake_files_scheduled_for_deletion WHERE path IN texts($paths);
+
+-- name: claimed_files
+-- Those of some paths that are being removed.
+SELECT path FROM ducklake_files_scheduled_for_deletion WHERE claimed_at IS NOT NULL AND path IN texts($paths);
+
+-- name: open_commit_uuids
+-- What the paths of files have in them that distributed snapshots may still commit.
+SELECT commit_uuid FROM ducklake_snapshot_reservation WHERE state = 'open' OR swept_at IS NULL;
+
+-- name: claim_files
+UPDATE ducklake_files_scheduled_for_deletion SET claimed_at = $now WHERE path IN texts($paths);
+
+-- name: unschedule_files
+DELETE FROM ducklake_files_scheduled_for_deletion WHERE path IN texts($paths);

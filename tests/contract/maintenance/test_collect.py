@@ -1,0 +1,179 @@
+"""Collecting garbage: what somebody can reach stays, and what nobody can goes, rows and files."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import forklake
+from forklake.store.tables import TABLES
+
+NOW = timedelta(0)
+
+
+@pytest.fixture
+def table(lake: forklake.Lake) -> forklake.Table:
+    """A table whose rows are in files."""
+    table = lake.create_catalog("shop").create_table("t", "id INT, v VARCHAR")
+    table.set_option("data_inlining_row_limit", 0)
+    return table
+
+
+def files(tmp_path: Path) -> set[str]:
+    return {path.name for path in (tmp_path / "files").rglob("*.parquet")}
+
+
+def rows(start: int, end: int) -> list[dict[str, object]]:
+    return [{"id": number, "v": f"v{number}"} for number in range(start, end)]
+
+
+def ids(catalog: forklake.Catalog) -> list[int]:
+    return sorted(row["id"] for row in catalog.table("t").to_pylist())
+
+
+def clean(lake: forklake.Lake) -> None:
+    lake.expire(older_than=NOW)
+    lake.collect_garbage(older_than=NOW)
+
+
+def test_replaced_files_go_when_their_snapshots_are_expired(
+    lake: forklake.Lake, table: forklake.Table, tmp_path: Path
+) -> None:
+    table.append(rows(0, 10))
+    table.append(rows(10, 20))
+    before = files(tmp_path)
+    lake.catalog("shop").compact()
+    after = files(tmp_path) - before
+    assert lake.collect_garbage(older_than=NOW).removed == 0
+    assert files(tmp_path) == before | after
+    lake.catalog("shop").expire(older_than=NOW)
+    found = lake.collect_garbage(older_than=timedelta(days=1))
+    assert (found.scheduled, found.removed) == (2, 0)
+    assert files(tmp_path) == before | after
+    assert lake.collect_garbage(older_than=NOW, dry_run=True).removed == 2
+    assert lake.collect_garbage(older_than=NOW).removed == 2
+    assert files(tmp_path) == after
+    assert ids(lake.catalog("shop")) == list(range(20))
+    assert lake.collect_garbage(older_than=NOW).removed == 0
+
+
+def test_a_file_stays_as_long_as_a_fork_reads_it(
+    lake: forklake.Lake, table: forklake.Table, tmp_path: Path
+) -> None:
+    table.append(rows(0, 10))
+    fork = lake.fork("shop", "fork")
+    before = files(tmp_path)
+    table.overwrite(rows(50, 60))
+    clean(lake)
+    assert before <= files(tmp_path)
+    assert ids(fork) == list(range(10))
+    lake.drop_catalog(fork)
+    assert ids(lake.undrop_catalog("fork")) == list(range(10))
+    lake.drop_catalog("fork")
+    clean(lake)
+    assert not before & files(tmp_path)
+    assert ids(lake.catalog("shop")) == list(range(50, 60))
+    with pytest.raises(forklake.CatalogNotFound):
+        lake.undrop_catalog("fork")
+
+
+def test_files_that_a_merge_took_over_stay_when_the_fork_is_gone(
+    lake: forklake.Lake, table: forklake.Table, tmp_path: Path
+) -> None:
+    table.append(rows(0, 10))
+    fork = lake.fork("shop", "fork")
+    fork.table("t").append(rows(10, 20))
+    fork.table("t").delete("id < 5")
+    lake.merge("fork", "shop")
+    lake.drop_catalog("fork")
+    clean(lake)
+    assert ids(lake.catalog("shop")) == list(range(5, 20))
+    table.append(rows(20, 21))
+    assert ids(lake.catalog("shop")) == list(range(5, 21))
+
+
+def test_a_fork_outlives_its_parent(lake: forklake.Lake, table: forklake.Table, tmp_path: Path) -> None:
+    table.append(rows(0, 10))
+    fork = lake.fork("shop", "fork")
+    child = lake.fork("fork", "child")
+    table.append(rows(10, 20))
+    lake.drop_catalogs(["shop", "fork"])
+    clean(lake)
+    assert ids(child) == list(range(10))
+    # What it replaces goes, as nobody else has it.
+    child.table("t").overwrite(rows(30, 31))
+    clean(lake)
+    assert len(files(tmp_path)) == 1
+    assert ids(child) == [30]
+    del fork
+
+
+def test_imported_files_are_never_removed(lake: forklake.Lake, table: forklake.Table, tmp_path: Path) -> None:
+    given = tmp_path / "given.parquet"
+    inside = tmp_path / "files" / "mine.parquet"
+    inside.parent.mkdir(exist_ok=True)
+    for path in (given, inside):
+        pq.write_table(pa.table({"id": pa.array([1], pa.int32()), "v": ["x"]}), path)
+    table.add_files([given, inside], mapping="by_name")
+    table.overwrite(rows(0, 3))
+    clean(lake)
+    assert given.exists() and inside.exists()
+    assert not lake.collect_garbage(older_than=NOW).kept
+
+
+def test_merges_give_what_they_would_have_given(lake: forklake.Lake, table: forklake.Table) -> None:
+    table.append(rows(0, 10))
+    fork = lake.fork("shop", "fork")
+    fork.table("t").update({"v": "'fork'"}, where="id = 3")
+    fork.table("t").delete("id = 4")
+    fork.table("t").append(rows(100, 105))
+    table.update({"v": "'shop'"}, where="id = 5")
+    lake.catalog("shop").compact()
+    fork.compact()
+    clean(lake)
+    lake.merge("fork", "shop")
+    found = {row["id"]: row["v"] for row in table.to_pylist()}
+    assert found[3] == "fork" and found[5] == "shop"
+    assert sorted(found) == [0, 1, 2, 3, 5, 6, 7, 8, 9, *range(100, 105)]
+    clean(lake)
+    table.update({"v": "'again'"}, where="id = 3")
+    lake.merge("shop", "fork")
+    assert {row["id"]: row["v"] for row in fork.table("t").to_pylist()} == {**found, 3: "again"}
+
+
+def test_a_dropped_column_is_never_read_again(lake: forklake.Lake, table: forklake.Table) -> None:
+    table.append(rows(0, 3))
+    table.drop_column("v")
+    clean(lake)
+    table.add_column("v", "VARCHAR")
+    assert table.to_pylist() == [{"id": n, "v": None} for n in range(3)]
+
+
+def test_a_lake_in_which_forks_come_and_go_does_not_grow(
+    lake: forklake.Lake, table: forklake.Table, tmp_path: Path, raw
+) -> None:
+    table.append(rows(0, 10))
+
+    def day(number: int) -> dict[str, int]:
+        for agent in range(3):
+            fork = lake.fork("shop", f"agent {number}.{agent}")
+            fork.table("t").append(rows(1000 * number + 10 * agent, 1000 * number + 10 * agent + 5))
+            fork.table("t").delete(f"id < {1000 * number}")
+            if agent == 0:
+                lake.merge(fork, "shop")
+            lake.drop_catalog(fork)
+        lake.catalog("shop").compact()
+        clean(lake)
+        return counts()
+
+    def counts() -> dict[str, int]:
+        return {name: raw(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES}
+
+    first = [day(number) for number in range(1, 4)][-1]
+    later = [day(number) for number in range(4, 7)][-1]
+    assert later == first
+    assert len(files(tmp_path)) <= 2
