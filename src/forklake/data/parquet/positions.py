@@ -7,8 +7,12 @@ in many by binary search, and put between them by copying what is on both sides:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from forklake.lazy.arrow import pa, pc
+
+_SLICE = 64
+"""If there are more positions to a new one than that, it is quicker to copy those between than to sort."""
 
 
 def ascending(positions: Iterable[int]) -> pa.Array:
@@ -68,9 +72,14 @@ def _inserted(many: pa.Array, few: pa.Array) -> pa.Array:
         many, few = few, many
     if not len(few):
         return many
-    start, end = (at.as_py() for at in lower_bounds(many, _ends(few)))
-    middle = pa.concat_arrays([many.slice(start, end - start), few]).sort()
-    return pa.concat_arrays([many.slice(0, start), middle, many.slice(end)])
+    if len(few) * _SLICE > len(many):
+        return pa.concat_arrays([many, few]).sort()
+    # What lies between them is copied as it is.
+    places = [0, *lower_bounds(many, few).to_pylist(), len(many)]
+    parts: list[pa.Array] = []
+    for number, (start, end) in enumerate(pairwise(places)):
+        parts += [many.slice(start, end - start), few.slice(number, 1)]
+    return pa.concat_arrays(parts)
 
 
 def _ends(positions: pa.Array) -> pa.Array:
