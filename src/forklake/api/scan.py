@@ -24,6 +24,7 @@ from forklake.model.sql.predicate import Predicate
 from forklake.model.table.columns import find
 from forklake.model.types.data_types import to_sql
 from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
+from forklake.store.retention import check_retained
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,7 +61,9 @@ class Scan(ResultFormats):
 
     def plan(self) -> ScanPlan:
         """Plan the scan: the files to read, and those that are pruned."""
-        return plan_scan(self._source, self._predicate)
+        plan = plan_scan(self._source, self._predicate)
+        self._check_retained()
+        return plan
 
     @property
     def at(self) -> SnapshotId:
@@ -84,6 +87,7 @@ class Scan(ResultFormats):
             source = self._source
             if source.uncommitted.is_empty:
                 counted = source.reader.totals().record_count if source.is_stored else 0
+                self._check_retained()
             else:
                 plan = self.plan()
                 counted = sum(place.live_rows for place in (*plan.files, *plan.rows))
@@ -113,7 +117,15 @@ class Scan(ResultFormats):
 
     def _bound(self, name: str, *, highest: bool) -> Any:
         column = find(self._source.table.columns, [name])
-        return bound(self._context.engine, self._source, self._predicate, column, highest=highest)
+        found = bound(self._context.engine, self._source, self._predicate, column, highest=highest)
+        self._check_retained()
+        return found
+
+    def _check_retained(self) -> None:
+        """Refuse what was found if the snapshot has been expired: some of its rows may be gone."""
+        reader = self._source.reader
+        if self._source.is_stored:
+            check_retained(reader.database, reader.catalog, reader.at)
 
 
 def scan_of(

@@ -191,6 +191,11 @@ def _is_restructured(plan: Plan) -> bool:
 
 def _check_conflicts(session: Session, plan: Plan, base: Head) -> list[Change]:
     """What others did since, if none of it is in the way."""
+    if not is_retained(session, base.catalog_id, base.snapshot_id):
+        # What others did may be forgotten. Nobody expires snapshots while the head is locked.
+        raise CommitConflict(
+            f"snapshot {base.snapshot_id}, which this commit is based on, was expired meanwhile: run it again"
+        )
     theirs: list[tuple[SnapshotId, Change]] = []
     for snapshot, footprint in footprints_since(session, base.catalog_id, base.snapshot_id):
         if footprint is None:

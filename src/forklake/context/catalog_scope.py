@@ -15,6 +15,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Author, CommitInfo, Head, author_of
 from forklake.model.time_travel import AsOf
 from forklake.store.catalogs import head_at, head_of
+from forklake.store.retention import check_retained
 
 ATTEMPTS = 1000
 
@@ -69,6 +70,9 @@ class CatalogScope:
             # Where a catalog stood does not change, so it is looked for once.
             head = head_of(self.context.database, self.id, or_dropped=True)
             self._past = head_at(self.context.database, head, self.as_of)
+        else:
+            # It may have been expired since, and its rows be gone.
+            check_retained(self.context.database, self.id, self._past.snapshot_id)
         return self._past
 
     def read(self) -> Draft:

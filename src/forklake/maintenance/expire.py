@@ -27,6 +27,7 @@ from forklake.store.retention import (
     forget_catalogs,
     forgettable_catalogs,
     last_snapshots,
+    oldest_reserved,
     retained_snapshots,
     set_oldest,
     set_oldest_of_many,
@@ -112,6 +113,10 @@ def expire_catalog(
         if not history:
             raise SnapshotNotFound(f'catalog "{name}" has no snapshots: it was dropped')
         gone = _chosen(history, name, before, chosen or (), kept)
+        reserved = oldest_reserved(session, catalog)
+        if reserved is not None:
+            # Whoever commits it compares with what others did since.
+            gone = {snapshot for snapshot in gone if snapshot < reserved}
         left = [snapshot for snapshot, _ in history if snapshot not in gone]
         if gone and not dry_run:
             set_oldest(session, catalog, left[0])

@@ -25,6 +25,12 @@ def oldest_snapshot(reader: Database | Session, catalog: CatalogId) -> SnapshotI
     return None
 
 
+def oldest_reserved(reader: Database | Session, catalog: CatalogId) -> SnapshotId | None:
+    """The oldest snapshot that an open distributed snapshot of a catalog was begun from."""
+    ((found,),) = reader.rows("oldest_reserved", catalog=catalog)
+    return None if found is None else SnapshotId(found)
+
+
 def is_retained(reader: Database | Session, catalog: CatalogId, snapshot: SnapshotId) -> bool:
     """Whether a snapshot in the history of a catalog is not expired."""
     return bool(reader.rows("is_retained", catalog=catalog, snapshot=snapshot))

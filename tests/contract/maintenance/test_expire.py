@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import forklake
+from forklake.distributed import write_part
 
 NOW = timedelta(0)
 
@@ -116,7 +119,7 @@ def test_single_snapshots_are_expired(lake: forklake.Lake, table: forklake.Table
     ],
 )
 def test_bad_input_is_refused(
-    lake: forklake.Lake, table: forklake.Table, options: dict, error: type[Exception], message: str
+    lake: forklake.Lake, table: forklake.Table, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     shop = lake.catalog("shop")
     before = shop.snapshots()
@@ -125,3 +128,62 @@ def test_bad_input_is_refused(
     with pytest.raises(forklake.InvalidArgument, match="always stays"):
         shop.expire(versions=[shop.snapshot])
     assert shop.snapshots() == before
+
+
+def test_a_transaction_that_was_begun_before_conflicts_are_forgotten_is_refused(
+    lake: forklake.Lake, table: forklake.Table
+) -> None:
+    shop = lake.catalog("shop")
+    tx = shop.transaction()
+    tx.table("t").update({"id": "id + 100"}, where="id = 4")
+    table.update({"id": "id + 1000"}, where="id = 4")
+    table.append([{"id": 7}])
+    shop.expire(older_than=NOW)
+    lake.collect_garbage(older_than=NOW)
+    with pytest.raises(forklake.CommitConflict, match="expired meanwhile"):
+        tx.commit()
+    assert ids(shop) == [7, 1004]
+
+
+def test_a_handle_on_the_past_notices_that_its_snapshot_was_expired(
+    lake: forklake.Lake, table: forklake.Table
+) -> None:
+    shop = lake.catalog("shop")
+    past = shop.at(shop.snapshot)
+    kept = ids(past)
+    scan, filtered = table.scan(), table.scan("id < 100")
+    batches = table.to_batches()
+    first = next(batches)
+    table.overwrite([{"id": 9}])
+    assert ids(past) == kept
+    shop.expire(older_than=NOW)
+    lake.collect_garbage(older_than=timedelta(days=1))
+    # What was planned can be read for the whole retention time.
+    rest = [row for batch in (first, *batches) for row in batch.to_pylist()]
+    assert sorted(row["id"] for row in rest) == kept
+    for read in (
+        lambda: past.table("t").to_pylist(),
+        lambda: scan.to_arrow(),
+        lambda: scan.count(),
+        lambda: filtered.count(),
+        lambda: scan.max("id"),
+        lambda: scan.plan(),
+    ):
+        with pytest.raises(forklake.SnapshotNotFound, match="expired"):
+            read()
+
+
+def test_a_distributed_snapshot_keeps_what_it_was_begun_from(
+    lake: forklake.Lake, table: forklake.Table
+) -> None:
+    shop = lake.catalog("shop")
+    ds = shop.begin_distributed(["t"])
+    part = write_part(ds, "t", pa.table({"id": pa.array([50], pa.int32())}))
+    table.append([{"id": 60}])
+    assert shop.expire(older_than=NOW).oldest == ds.parent_snapshot_id
+    lake.expire(older_than=NOW)
+    lake.collect_garbage(older_than=NOW)
+    lake.remove_orphans(older_than=NOW)
+    shop.commit_distributed(ds, [part])
+    assert ids(shop) == [4, 50, 60]
+    assert shop.expire(older_than=NOW).oldest == shop.snapshot

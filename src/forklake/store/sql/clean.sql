@@ -11,6 +11,10 @@ SELECT s.snapshot_id, s.snapshot_time
                     WHERE x.catalog_id = s.catalog_id AND x.snapshot_id = s.snapshot_id)
  ORDER BY s.snapshot_id;
 
+-- name: oldest_reserved
+-- The oldest snapshot of a catalog that an open distributed snapshot was begun from.
+SELECT min(parent_snapshot_id) FROM ducklake_snapshot_reservation WHERE catalog_id = $catalog AND state = 'open';
+
 -- name: retention
 -- The oldest snapshot of a catalog that is not expired, if any is.
 SELECT oldest_snapshot FROM ducklake_catalog_head WHERE catalog_id = $catalog;
@@ -48,8 +52,8 @@ SELECT f.catalog_id, x.snapshot_id
  WHERE f.catalog_id IN ids($forks);
 
 -- name: expirable_catalogs
--- For every catalog whose oldest snapshot can be moved on: that of the first snapshot since a time, or the latest one. A
--- catalog's own snapshots rise in time, and those that it inherited are older.
+-- For every catalog whose oldest snapshot can be moved on: the first snapshot since a time, or the latest one; but none that
+-- an open distributed snapshot was begun after. A catalog's own snapshots rise in time, and those that it inherited are older.
 WITH first AS (
     SELECT c.catalog_id, min(c.snapshot_id) AS snapshot_id
       FROM ducklake_snapshot_changes c
@@ -67,7 +71,15 @@ found AS (
       FROM ducklake_catalog_head h
      WHERE h.end_snapshot IS NULL
 )
-SELECT catalog_id, oldest FROM found WHERE oldest > former ORDER BY catalog_id;
+SELECT catalog_id, oldest
+  FROM (SELECT f.catalog_id, f.former,
+               CASE WHEN r.parent_snapshot_id < f.oldest THEN r.parent_snapshot_id ELSE f.oldest END AS oldest
+          FROM found f
+          LEFT JOIN (SELECT catalog_id, min(parent_snapshot_id) AS parent_snapshot_id
+                       FROM ducklake_snapshot_reservation WHERE state = 'open' GROUP BY catalog_id) r
+            ON r.catalog_id = f.catalog_id) capped
+ WHERE oldest > former
+ ORDER BY catalog_id;
 
 -- name: last_snapshots
 -- The last snapshots of some catalogs, each with its place from the end.
@@ -152,7 +164,7 @@ SELECT DISTINCT source_catalog_id, snapshot_id, snapshot_id
          GROUP BY b.source_catalog_id, b.bound, m.source_catalog_id, m.table_id) seen;
 
 -- name: schedule_data_files
--- Files of rows that nobody reaches, unless another row names them too.
+-- Files of rows that nobody reaches. If another row names one too, that is found out before it is removed.
 INSERT INTO ducklake_files_scheduled_for_deletion (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
 SELECT min(e.catalog_id), min(e.data_file_id), e.path, e.path_is_relative, $now, min(reason_of(e))
   FROM ducklake_data_file e
