@@ -29,6 +29,7 @@ from forklake.store.retention import (
     last_snapshots,
     oldest_reserved,
     retained_snapshots,
+    retire_catalogs,
     set_oldest,
     set_oldest_of_many,
 )
@@ -189,20 +190,26 @@ def expire_lake(
         moved = expirable_catalogs(session, before)
         if kept > 1:
             moved = _with_last(session, moved, kept)
-        forgotten = forgettable_catalogs(session, before)
-        steps = Steps(progress, "expire snapshots", "catalogs", len(moved) + len(forgotten))
-        if not dry_run:
-            for start in range(0, len(moved), _AT_ONCE):
-                part = moved[start : start + _AT_ONCE]
-                set_oldest_of_many(session, part)
-                steps.add(len(part))
-            for start in range(0, len(forgotten), _AT_ONCE):
-                part_forgotten = forgotten[start : start + _AT_ONCE]
-                forget_catalogs(session, part_forgotten)
-                steps.add(len(part_forgotten))
-            session.commit()
+        steps = Steps(progress, "expire snapshots", "catalogs", len(moved))
+        for start in range(0, len(moved), _AT_ONCE):
+            part = moved[start : start + _AT_ONCE]
+            set_oldest_of_many(session, part)
+            steps.add(len(part))
+        forgotten = _forget(session, before)
         steps.end()
-    return LakeExpireResult(len(moved), tuple(dropped), len(forgotten), dry_run)
+        if not dry_run:
+            session.commit()
+    return LakeExpireResult(len(moved), tuple(dropped), forgotten, dry_run)
+
+
+def _forget(session: Session, before: datetime) -> int:
+    """Forget catalogs that were dropped before a time: first those that no other descends from."""
+    count = 0
+    while forgotten := forgettable_catalogs(session, before):
+        count += len(forgotten)
+        for start in range(0, len(forgotten), _AT_ONCE):
+            forget_catalogs(session, forgotten[start : start + _AT_ONCE])
+    return count + retire_catalogs(session, before)
 
 
 def _with_last(

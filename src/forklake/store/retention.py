@@ -99,6 +99,19 @@ def forgettable_catalogs(session: Session, time: datetime) -> list[CatalogId]:
     return [CatalogId(catalog) for (catalog,) in session.rows("forgettable_catalogs", time=time)]
 
 
+def retire_catalogs(session: Session, time: datetime) -> int:
+    """Let nobody bring back catalogs that were dropped before a time and live on in others; gives how many.
+
+    What others do not have of them can go.
+    """
+    found = [catalog for (catalog,) in session.rows("retirable_catalogs", time=time)]
+    if found:
+        listed = json.dumps(found)
+        session.execute("retire_catalogs", catalogs=listed)
+        session.execute("retire_heads", catalogs=listed)
+    return len(found)
+
+
 def forget_catalogs(session: Session, catalogs: Sequence[CatalogId]) -> None:
     """Let nobody bring dropped catalogs back: what only they reached can go."""
     session.execute("forget_catalogs", catalogs=json.dumps(catalogs))

@@ -177,3 +177,21 @@ def test_a_lake_in_which_forks_come_and_go_does_not_grow(
     later = [day(number) for number in range(4, 7)][-1]
     assert later == first
     assert len(files(tmp_path)) <= 2
+
+
+def test_what_a_forgotten_catalog_changed_is_a_change_for_merges(
+    lake: forklake.Lake, table: forklake.Table
+) -> None:
+    table.append(rows(0, 10))
+    middle = lake.fork("shop", "middle")
+    middle.table("t").delete("id = 3")
+    last = lake.fork("middle", "last")
+    lake.drop_catalog("middle")
+    clean(lake)
+    with pytest.raises(forklake.CatalogNotFound):
+        lake.undrop_catalog("middle")
+    table.update({"v": "'shop'"}, where="id = 3")
+    with pytest.raises(forklake.MergeConflict):
+        lake.merge("last", "shop")
+    table.update({"v": "'v3'"}, where="id = 3")
+    assert ids(last) == [0, 1, 2, 4, 5, 6, 7, 8, 9]

@@ -90,13 +90,41 @@ SELECT catalog_id, snapshot_id, place
          WHERE s.catalog_id IN ids($catalogs)) ranked
  WHERE place = $place;
 
+-- name: retirable_catalogs
+-- Catalogs that were dropped before a time and live on in others, with no files of distributed snapshots to be looked after.
+SELECT h.catalog_id
+  FROM ducklake_catalog_head h
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = h.catalog_id AND o.source_catalog_id = h.catalog_id
+ WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time AND o.max_snapshot = 9223372036854775807
+   AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
+                    WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL);
+
+-- name: retire_catalogs
+-- Nobody will bring these catalogs back. What others have of them stays to be seen, as merges look it up.
+UPDATE ducklake_catalog_lineage
+   SET max_snapshot = (SELECT max(COALESCE(l.copied_snapshot, l.max_snapshot)) FROM ducklake_catalog_lineage l
+                        WHERE l.source_catalog_id = ducklake_catalog_lineage.catalog_id
+                          AND l.source_catalog_id <> l.catalog_id)
+ WHERE catalog_id = source_catalog_id AND catalog_id IN ids($catalogs);
+
+-- name: retire_heads
+UPDATE ducklake_catalog_head
+   SET oldest_snapshot = (SELECT o.max_snapshot FROM ducklake_catalog_lineage o
+                           WHERE o.catalog_id = ducklake_catalog_head.catalog_id
+                             AND o.source_catalog_id = ducklake_catalog_head.catalog_id)
+ WHERE catalog_id IN ids($catalogs);
+
 -- name: forgettable_catalogs
--- Dropped catalogs that nobody will bring back: dropped before a time, with no files of distributed snapshots to be looked
--- after, and merged into no two others, which may have to compare what they have of it.
+-- Dropped catalogs that nobody will bring back: dropped before a time, with no catalog that descends from them and no files
+-- of distributed snapshots to be looked after, and merged into no two others, which may have to compare what they have of it.
 SELECT h.catalog_id
   FROM ducklake_catalog_head h
  WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time
    AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = h.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                    WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
                     WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL)
    AND (SELECT count(DISTINCT m.catalog_id) FROM ducklake_catalog_merge m WHERE m.source_catalog_id = h.catalog_id) <= 1;
@@ -124,7 +152,8 @@ SELECT catalog_id, 0, -1
         UNION SELECT catalog_id FROM ducklake_sort_info WHERE end_snapshot IS NOT NULL
         UNION SELECT c.catalog_id FROM ducklake_catalog c
                WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
-                                  WHERE l.catalog_id = c.catalog_id AND l.source_catalog_id = c.catalog_id)) looked_at;
+                                  WHERE l.catalog_id = c.catalog_id AND l.source_catalog_id = c.catalog_id
+                                    AND l.max_snapshot = 9223372036854775807)) looked_at;
 
 -- name: note_own_reach
 -- What catalogs reach of their own rows.
@@ -132,10 +161,11 @@ INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id, oldest_snapshot)
 SELECT h.catalog_id, COALESCE(h.oldest_snapshot, 0), l.max_snapshot, h.catalog_id, COALESCE(h.oldest_snapshot, 0)
   FROM ducklake_catalog_head h
   JOIN ducklake_catalog_lineage l ON l.catalog_id = h.catalog_id AND l.source_catalog_id = h.catalog_id
- WHERE h.catalog_id IN (SELECT catalog_id FROM ducklake_reach);
+ WHERE h.catalog_id IN (SELECT catalog_id FROM ducklake_reach) AND l.max_snapshot = 9223372036854775807;
 
 -- name: note_inherited_reach
 -- What catalogs reach of the rows of others: at the fork point in any case, since merges compare with what was there.
+-- Those that only live on in others reach nothing themselves.
 INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id, oldest_snapshot)
 SELECT l.source_catalog_id,
        min(CASE WHEN COALESCE(h.oldest_snapshot, 0) < l.max_snapshot THEN COALESCE(h.oldest_snapshot, 0) ELSE l.max_snapshot END),
@@ -144,8 +174,12 @@ SELECT l.source_catalog_id,
        CASE WHEN max(n.viewers) = 1 THEN min(COALESCE(h.oldest_snapshot, 0)) END
   FROM ducklake_catalog_lineage l
   JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
+  JOIN ducklake_catalog_lineage o ON o.catalog_id = l.catalog_id AND o.source_catalog_id = l.catalog_id
+   AND o.max_snapshot = 9223372036854775807
   JOIN (SELECT v.source_catalog_id, count(*) AS viewers
           FROM ducklake_catalog_lineage v
+          JOIN ducklake_catalog_lineage w ON w.catalog_id = v.catalog_id AND w.source_catalog_id = v.catalog_id
+           AND w.max_snapshot = 9223372036854775807
          WHERE v.max_snapshot >= 0 AND v.source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
          GROUP BY v.source_catalog_id) n ON n.source_catalog_id = l.source_catalog_id
  WHERE l.max_snapshot >= 0 AND l.source_catalog_id <> l.catalog_id
@@ -318,7 +352,8 @@ DELETE FROM ducklake_catalog_lineage
                       AND o.source_catalog_id = o.catalog_id AND o.depth = ducklake_catalog_lineage.depth + 1)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
                     WHERE o.source_catalog_id = ducklake_catalog_lineage.source_catalog_id
-                      AND o.catalog_id <> ducklake_catalog_lineage.catalog_id)
+                      AND o.catalog_id <> ducklake_catalog_lineage.catalog_id
+                      AND (o.catalog_id <> o.source_catalog_id OR o.max_snapshot = 9223372036854775807))
    AND NOT EXISTS (SELECT 1 FROM ducklake_data_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_delete_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_inlined_delete e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)

@@ -540,10 +540,12 @@ SELECT t.table_id, t.end_snapshot
  LIMIT 1;
 
 -- name: dropped_catalog
--- The catalog of a name that was dropped last, and is not there again under another.
+-- The catalog of a name that was dropped last, and is neither there again under another nor forgotten.
 SELECT c.catalog_id, c.catalog_uuid, h.snapshot_id, h.schema_version, h.data_path, h.snapshot_time
   FROM ducklake_catalog c
   JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id AND h.end_snapshot = c.end_snapshot
+  JOIN ducklake_catalog_lineage l ON l.catalog_id = c.catalog_id AND l.source_catalog_id = c.catalog_id
+   AND l.max_snapshot = 9223372036854775807
  WHERE c.catalog_name = $name
  ORDER BY c.end_snapshot DESC
  LIMIT 1;
