@@ -6,9 +6,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import forklake
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Database, as_time
-from forklake.store.row_sets import DATA_FILES, DELETE_FILES, ENDS, ENTITIES, INSERTED, UPDATED, RowSet
+from forklake.store.row_sets import (
+    DATA_FILES,
+    DELETE_FILES,
+    ENDS,
+    ENTITIES,
+    INSERTED,
+    OLDEST_SNAPSHOTS,
+    UPDATED,
+    RowSet,
+)
 from forklake.store.tables import TABLES
 from tests.contract.conftest import RunSql
 
@@ -69,7 +79,7 @@ def test_every_set_is_inserted_as_it_is_given(database: Database, raw: RunSql) -
 
 
 def test_updates_reach_the_rows_that_they_name_and_no_others(database: Database, raw: RunSql) -> None:
-    for rows in UPDATED:
+    for rows in set(UPDATED) - {OLDEST_SNAPSHOTS}:
         before = [row_of(rows, number) for number in range(1000, 1003)]
         after = (*before[1][: rows.key_count], *row_of(rows, 2000)[rows.key_count :])
         # The same keys in another catalog.
@@ -79,6 +89,15 @@ def test_updates_reach_the_rows_that_they_name_and_no_others(database: Database,
             session.update(rows, [after])
             session.commit()
         assert set(stored(raw, rows)) == {before[0], after, before[2], other}
+
+
+def test_heads_are_updated_by_their_catalogs(lake: forklake.Lake, database: Database, raw: RunSql) -> None:
+    one, other = lake.create_catalog("one"), lake.create_catalog("other")
+    with database.transaction() as session:
+        session.update(OLDEST_SNAPSHOTS, [(one.id, 5)])
+        session.commit()
+    found = raw("SELECT catalog_id, oldest_snapshot FROM ducklake_catalog_head ORDER BY catalog_id")
+    assert [tuple(row) for row in found] == [(one.id, 5), (other.id, None)]
 
 
 def test_ends_reach_live_rows_of_one_catalog(database: Database, raw: RunSql) -> None:

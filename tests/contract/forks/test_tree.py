@@ -166,7 +166,7 @@ def _chain(database: Database, length: int) -> None:
         )
         session.insert(
             HEADS,
-            [(number, at, now, 0, f"link{number}/", now, None) for number in ids[1:]],
+            [(number, at, now, 0, f"link{number}/", now, None, None) for number in ids[1:]],
         )
         session.insert(
             LINEAGES,
