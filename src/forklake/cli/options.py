@@ -80,13 +80,13 @@ def span(text: str) -> timedelta:
 _AS_OF = "a snapshot by its number, or an ISO 8601 time, local unless it names a zone."
 
 
-def _moment_option(purpose: str) -> Any:
+def _as_of_option(purpose: str) -> Any:
     return typer.Option(parser=as_of, metavar="SNAPSHOT|TIME", help=f"{purpose}: {_AS_OF}")
 
 
-At = Annotated[Any, _moment_option("Look at the past")]
-GoBackTo = Annotated[Any, _moment_option("What to go back to")]
-StartAt = Annotated[Any, _moment_option("Start from the parent's past")]
+At = Annotated[Any, _as_of_option("Look at the past")]
+GoBackTo = Annotated[Any, _as_of_option("What to go back to")]
+StartAt = Annotated[Any, _as_of_option("Start from the parent's past")]
 
 _LAKE: dict[str, Any] = {
     "metavar": "URL",

@@ -145,12 +145,12 @@ def _sweep(
         folders = own_data_paths(session)
         writing = open_commit_uuids(session)
         going: list[Scheduled] = []
-        settled: list[str] = []
+        unscheduled: list[str] = []
         for file in batch:
             if file.path in named:
-                settled.append(file.path)
+                unscheduled.append(file.path)
             elif not _is_own(file, folders):
-                settled.append(file.path)
+                unscheduled.append(file.path)
                 removed.kept.append(KeptFile(file.path, "it was imported, and is not the lake's to remove"))
             elif any(uuid in file.path for uuid in writing):
                 removed.kept.append(KeptFile(file.path, "a distributed snapshot may still commit it"))
@@ -159,7 +159,7 @@ def _sweep(
         if dry_run:
             removed.count += len(going)
             return
-        unschedule_files(session, settled)
+        unschedule_files(session, unscheduled)
         claim_files(session, [file.path for file in going], database.now())
         session.commit()
     gone = [file.path for file in going if _remove(storage, file, removed)]

@@ -91,7 +91,7 @@ def last_snapshots(
 ) -> dict[CatalogId, SnapshotId]:
     """The snapshot at some place from the end of each catalog's history, if it has that many."""
     found = session.rows("last_snapshots", catalogs=json.dumps(catalogs), place=place)
-    return {CatalogId(catalog): SnapshotId(snapshot) for catalog, snapshot, _ in found}
+    return {CatalogId(catalog): SnapshotId(snapshot) for catalog, snapshot in found}
 
 
 def forgettable_catalogs(session: Session, time: datetime) -> list[CatalogId]:

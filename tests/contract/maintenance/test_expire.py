@@ -187,3 +187,17 @@ def test_a_distributed_snapshot_keeps_what_it_was_begun_from(
     shop.commit_distributed(ds, [part])
     assert ids(shop) == [4, 50, 60]
     assert shop.expire(older_than=NOW).oldest == shop.snapshot
+
+
+def test_what_is_expired_never_comes_back(lake: forklake.Lake, table: forklake.Table) -> None:
+    # The records of a fork's commits are kept for merges, whatever it has expired.
+    fork = lake.fork("shop", "fork")
+    for number in range(20, 26):
+        fork.table("t").append([{"id": number}])
+    oldest = fork.expire(older_than=NOW, keep_last=2).oldest
+    lake.collect_garbage(older_than=NOW)
+    fork.table("t").append([{"id": 30}])
+    lake.expire(older_than=NOW, keep_last=3)
+    assert [snapshot.id for snapshot in fork.snapshots()][0] == oldest
+    lake.expire(older_than=NOW, keep_last=8)
+    assert [snapshot.id for snapshot in fork.snapshots()][0] == oldest

@@ -1,5 +1,6 @@
 -- Expiring snapshots, and removing what nobody can reach any more. Which rows of a catalog are in reach stands in
--- ducklake_reach while garbage is collected. Statements named out_of_reach_* and forget_* are built, by table.
+-- ducklake_reach while garbage is collected. Statements named drop_ducklake_*, drop_rows_of_* and
+-- drop_masks_of_* are built, by table.
 
 -- name: retained_snapshots
 -- The history of a catalog that is not expired, oldest first.
@@ -82,12 +83,15 @@ SELECT catalog_id, oldest
  ORDER BY catalog_id;
 
 -- name: last_snapshots
--- The last snapshots of some catalogs, each with its place from the end.
-SELECT catalog_id, snapshot_id, place
+-- The snapshot at a place from the end of what some catalogs have not expired: what is expired never comes back.
+SELECT catalog_id, snapshot_id
   FROM (SELECT s.catalog_id, s.snapshot_id,
                row_number() OVER (PARTITION BY s.catalog_id ORDER BY s.snapshot_id DESC) AS place
           FROM visible_snapshot s
-         WHERE s.catalog_id IN ids($catalogs)) ranked
+          JOIN ducklake_catalog_head h ON h.catalog_id = s.catalog_id
+         WHERE s.catalog_id IN ids($catalogs) AND s.snapshot_id >= COALESCE(h.oldest_snapshot, 0)
+           AND NOT EXISTS (SELECT 1 FROM ducklake_expired_snapshot x
+                            WHERE x.catalog_id = s.catalog_id AND x.snapshot_id = s.snapshot_id)) ranked
  WHERE place = $place;
 
 -- name: retirable_catalogs
