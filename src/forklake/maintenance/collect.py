@@ -83,7 +83,7 @@ def collect(
     files, size = _mark(database, steps, dry_run=dry_run)
     before = database.now() - age
     removed = _Removed()
-    for batch in _due(database, before, dry_run=dry_run):
+    for batch in _due(database, before):
         _sweep(database, storage, batch, removed, dry_run=dry_run)
     steps.add(1)
     steps.end()
@@ -123,13 +123,9 @@ def _mark(database: Database, steps: Steps, *, dry_run: bool) -> tuple[int, int]
     return found
 
 
-def _due(database: Database, before: datetime, *, dry_run: bool) -> Iterator[list[Scheduled]]:
+def _due(database: Database, before: datetime) -> Iterator[list[Scheduled]]:
     after = ""
-    while True:
-        with database.transaction() as session:
-            batch = due_files(session, before, after, _AT_ONCE)
-        if not batch:
-            return
+    while batch := due_files(database, before, after, _AT_ONCE):
         yield batch
         after = batch[-1].path
 

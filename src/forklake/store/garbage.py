@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from forklake.model.ids import CatalogId
-from forklake.store.backend import Database, Row, Session, as_time
+from forklake.store.backend import Database, Session
 from forklake.store.entity_rows import STORED
 from forklake.store.reach_conditions import PARTS, VERSIONED
 
@@ -93,23 +93,11 @@ def drop_history(session: Session) -> None:
         session.execute(statement)
 
 
-def due_files(session: Session, before: datetime, after: str, most: int) -> list[Scheduled]:
+def due_files(reader: Database | Session, before: datetime, after: str, most: int) -> list[Scheduled]:
     """Files that were scheduled up to a time, by path."""
-    return _scheduled(session.rows("due_files", before=before, after=after, most=most))
-
-
-def scheduled_files(database: Database) -> list[tuple[Scheduled, datetime]]:
-    """Every file that is scheduled for deletion, and since when."""
-    return [
-        (Scheduled(CatalogId(catalog), path, bool(relative), reason or ""), as_time(since))
-        for catalog, path, relative, since, reason in database.rows("scheduled_files")
-    ]
-
-
-def _scheduled(rows: list[Row]) -> list[Scheduled]:
     return [
         Scheduled(CatalogId(catalog), path, bool(relative), reason or "")
-        for catalog, path, relative, reason in rows
+        for catalog, path, relative, reason in reader.rows("due_files", before=before, after=after, most=most)
     ]
 
 

@@ -198,6 +198,6 @@ def test_what_is_expired_never_comes_back(lake: forklake.Lake, table: forklake.T
     lake.collect_garbage(older_than=NOW)
     fork.table("t").append([{"id": 30}])
     lake.expire(older_than=NOW, keep_last=3)
-    assert [snapshot.id for snapshot in fork.snapshots()][0] == oldest
+    assert fork.snapshots()[0].id == oldest
     lake.expire(older_than=NOW, keep_last=8)
-    assert [snapshot.id for snapshot in fork.snapshots()][0] == oldest
+    assert fork.snapshots()[0].id == oldest

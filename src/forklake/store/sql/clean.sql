@@ -326,7 +326,10 @@ DELETE FROM ducklake_commit_once
 
 -- name: drop_expired_snapshots
 DELETE FROM ducklake_expired_snapshot
- WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = ducklake_expired_snapshot.catalog_id);
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = ducklake_expired_snapshot.catalog_id)
+    OR EXISTS (SELECT 1 FROM ducklake_catalog_head h
+                WHERE h.catalog_id = ducklake_expired_snapshot.catalog_id
+                  AND ducklake_expired_snapshot.snapshot_id < h.oldest_snapshot);
 
 -- name: drop_reservations
 DELETE FROM ducklake_snapshot_reservation
@@ -390,11 +393,6 @@ SELECT catalog_id, path, path_is_relative, reason
  WHERE schedule_start <= $before AND path > $after
  ORDER BY path
  LIMIT $most;
-
--- name: scheduled_files
-SELECT catalog_id, path, path_is_relative, schedule_start, reason
-  FROM ducklake_files_scheduled_for_deletion
- ORDER BY path;
 
 -- name: named_files
 -- Those of some paths that any row of any catalog names.
