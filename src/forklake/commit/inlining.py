@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from forklake.commit.staged import AddedFile, ReturnedFile, StagedRows
 from forklake.data.conform import conform
 from forklake.data.inlined import encode
-from forklake.data.parquet.delete_files import next_positions
+from forklake.data.parquet.delete_files import next_positions, write_deletes
 from forklake.data.parquet.table_writer import TableWriter
-from forklake.data.parquet.writer import write_deletes
 from forklake.data.statistics import summarise, summary_of_default
 from forklake.model.entities import Column, Origin, Table
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
@@ -20,6 +20,8 @@ from forklake.model.table.name_mapping import Mapping as NameMapping
 from forklake.model.table.write_target import WriteTarget
 from forklake.scan.scan_plan import Positions, ScanFile, ScanRows
 from forklake.store.entity_rows import RowKey
+
+_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,24 +129,22 @@ def write_staged(
     is_inherited: bool,
 ) -> TableWrites:
     """Decide what stays inline and write the rest."""
-    inlined, storage = _inlined(table, staged, writer), writer.storage
+    inlined = _inlined(table, staged, writer)
     ended: dict[RowKey, Origin] = {}
     for file in staged.retired.values():
         ended |= ends_of(file)
-    deletes: list[WrittenDeletes] = []
     inline: list[tuple[DataFileId, Positions]] = []
+    many: dict[DataFileId, Positions] = {}
     for file, positions in staged.deleted.items():
-        place = _place(staged, file)
-        if _stays_inline(place, positions, writer.target):
+        if _stays_inline(_place(staged, file), positions, writer.target):
             inline.append((file, positions))
-            continue
-        named = next_positions(storage, place.file.deletes, place.deleted, positions)
-        address = storage.address(place.file.path, place.file.path_is_relative)
-        path = writer.new_delete_path()
-        size, footer = write_deletes(storage, path, address, named, relative=not is_absolute(path))
-        deletes.append(WrittenDeletes(file, path, len(named), size, footer))
-        if place.file.deletes is not None and file not in staged.returned:
-            ended[RowKey("delete_file", place.file.deletes.id)] = origin_of(place.file.deletes)
+        else:
+            many[file] = positions
+    deletes = _write_delete_files(staged, many, writer)
+    for file in many:
+        before = _place(staged, file).file.deletes
+        if before is not None and file not in staged.returned:
+            ended[RowKey("delete_file", before.id)] = origin_of(before)
     rewritten = {written.data_file_id for written in deletes}
     for file, written in staged.delete_files.items():
         deletes.append(written)
@@ -173,6 +173,26 @@ def write_staged(
         was_dropped=staged.was_dropped,
         brings_back=staged.brings_back,
     )
+
+
+def _write_delete_files(
+    staged: StagedRows, deleted: Mapping[DataFileId, Positions], writer: TableWriter
+) -> list[WrittenDeletes]:
+    """Write what files have lost, each with what it had lost before."""
+    storage = writer.storage
+
+    def write(file: DataFileId, path: str) -> WrittenDeletes:
+        place = _place(staged, file)
+        named = next_positions(storage, place.file.deletes, place.deleted, deleted[file])
+        address = storage.address(place.file.path, place.file.path_is_relative)
+        size, footer = write_deletes(storage, path, address, named, relative=not is_absolute(path))
+        return WrittenDeletes(file, path, len(named), size, footer)
+
+    paths = [writer.new_delete_path() for _ in deleted]
+    if len(deleted) < 2:
+        return list(map(write, deleted, paths))
+    with ThreadPoolExecutor(_THREADS, "forklake-deletes") as pool:
+        return list(pool.map(write, deleted, paths))
 
 
 def _place(staged: StagedRows, file: DataFileId) -> ScanFile | ScanRows:

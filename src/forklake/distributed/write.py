@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 
 from forklake.data.input.arrow_streams import Rows, arrow_rows, stream_of
 from forklake.data.input.batches import rows_of
-from forklake.data.parquet.delete_files import next_positions
+from forklake.data.parquet.delete_files import next_positions, write_deletes
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
-from forklake.data.parquet.writer import write_deletes
 from forklake.distributed.work import Keep, Part, Work, check_keep, ids_in
 from forklake.engine.local import Engine
 from forklake.errors import InvalidArgument, InvalidData

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forklake.data.parquet.writer import write_deletes
+from forklake.data.parquet.delete_files import write_deletes
 from forklake.data.storage.storage import Storage
 from forklake.model.ids import FILE_PATH_COLUMN, POSITION_COLUMN
 

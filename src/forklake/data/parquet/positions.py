@@ -2,17 +2,22 @@
 
 A large file may have lost millions of rows, and a commit takes a few more. So a few positions are looked for
 in many by binary search, and put between them by copying what is on both sides: time goes with the few.
+Two large sets of the same file are combined as bitmaps, which takes a fraction of hashing or sorting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from forklake.lazy.arrow import pa, pc
 
 _SLICE = 64
 """If there are more positions to a new one than that, it is quicker to copy those between than to sort."""
+_DENSE = 16
+"""If both sets name one row in so many of those that they span, bitmaps are quicker than binary search."""
+_LARGEST_BITMAP = 2**31 - 1
+"""Rows are counted in 32 bits on the way to one."""
 
 
 def ascending(positions: Iterable[int]) -> pa.Array:
@@ -34,7 +39,10 @@ def united(parts: Sequence[pa.Array]) -> pa.Array:
     """Positions of several lists: ascending, each once."""
     largest, *others = sorted(map(in_order, parts), key=len, reverse=True)
     for part in others:
-        largest = _inserted(largest, without(part, largest))
+        if _are_dense(part, largest):
+            largest = _by_bitmap(pc.or_, part, largest)
+        else:
+            largest = _inserted(largest, without(part, largest))
     return largest
 
 
@@ -44,6 +52,8 @@ def without(positions: pa.Array, gone: pa.Array | None) -> pa.Array:
         return positions
     if not (is_ascending(positions) and is_ascending(gone)):
         return positions.filter(pc.invert(pc.is_in(positions, value_set=gone)))
+    if _are_dense(positions, gone):
+        return _by_bitmap(pc.and_not, positions, gone)
     if len(positions) <= len(gone):
         return positions.filter(pc.invert(_is_among(positions, gone)))
     # Only those between the first and the last of them can be gone.
@@ -56,7 +66,9 @@ def without(positions: pa.Array, gone: pa.Array | None) -> pa.Array:
 def common(one: pa.Array, other: pa.Array) -> pa.Array:
     """Positions that are in both lists."""
     few, many = sorted((in_order(one), in_order(other)), key=len)
-    return few.filter(_is_among(few, many)) if len(few) else few
+    if not len(few):
+        return few
+    return _by_bitmap(pc.and_, few, many) if _are_dense(few, many) else few.filter(_is_among(few, many))
 
 
 def is_ascending(positions: pa.Array) -> bool:
@@ -80,6 +92,31 @@ def _inserted(many: pa.Array, few: pa.Array) -> pa.Array:
     for number, (start, end) in enumerate(pairwise(places)):
         parts += [many.slice(start, end - start), few.slice(number, 1)]
     return pa.concat_arrays(parts)
+
+
+def _are_dense(one: pa.Array, other: pa.Array) -> bool:
+    """Whether both of two ascending lists name many of the rows that they span."""
+    few = min(len(one), len(other))
+    return few > 0 and _span(one, other)[1] <= min(few * _DENSE, _LARGEST_BITMAP)
+
+
+def _span(one: pa.Array, other: pa.Array) -> tuple[int, int]:
+    """The first row that two ascending lists name, and how many there are up to the last."""
+    first = min(one[0].as_py(), other[0].as_py())
+    return first, max(one[-1].as_py(), other[-1].as_py()) + 1 - first
+
+
+def _by_bitmap(combine: Callable[[pa.Array, pa.Array], pa.Array], one: pa.Array, other: pa.Array) -> pa.Array:
+    """What an operation on bitmaps makes of two ascending lists."""
+    first, length = _span(one, other)
+    start = pa.scalar(first, pa.int64())
+
+    def bitmap(positions: pa.Array) -> pa.Array:
+        shifted = pc.subtract(positions, start)
+        # Where a row is in the list: there is no such place for those that are not.
+        return pc.is_valid(pc.inverse_permutation(shifted, max_index=length - 1, output_type=pa.int32()))
+
+    return pc.add(pc.indices_nonzero(combine(bitmap(one), bitmap(other))).cast(pa.int64()), start)
 
 
 def _ends(positions: pa.Array) -> pa.Array:

@@ -9,15 +9,14 @@ from itertools import count
 from typing import Protocol
 
 from forklake.data.input.lossless import flattened
-from forklake.data.parquet.encoding import DELETE_FILE, Encodings, encodings
+from forklake.data.parquet.encoding import Encodings, encodings
 from forklake.data.parquet.footer import ROW_ID, Seen, footer_stats
 from forklake.data.parquet.partition import Values, folder_of, split
-from forklake.data.parquet.positions import is_ascending
-from forklake.data.parquet.schema import FIELD_ID, ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
+from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.lazy.arrow import pa, pc, pq
 from forklake.model.entities import Column
-from forklake.model.ids import FILE_PATH_COLUMN, POSITION_COLUMN, ColumnId
+from forklake.model.ids import ColumnId
 from forklake.model.table.columns import find
 from forklake.model.table.files import WrittenFile
 from forklake.model.table.layout import Partitioning, SortKey
@@ -384,6 +383,7 @@ def parquet_writer(
         compression_level=options.compression_level,
         use_dictionary=list(encodings.dictionary),  # pyright: ignore[reportArgumentType]
         column_encoding=dict(encodings.others),
+        write_statistics=True if encodings.statistics is None else list(encodings.statistics),  # pyright: ignore[reportArgumentType]
         store_decimal_as_integer=True,
         max_rows_per_page=options.page_rows,
         data_page_size=options.page_bytes,
@@ -423,40 +423,3 @@ def _inside(array: pa.Array, column: Column) -> list[pa.Array]:
             return [array.keys, array.items]
         case _:
             return [array.field(at) for at in range(array.type.num_fields)]
-
-
-def write_deletes(
-    storage: FileOutput,
-    path: str,
-    data_file_address: str,
-    positions: pa.Array,
-    *,
-    relative: bool = True,
-    options: WriteOptions | None = None,
-) -> tuple[int, int]:
-    """Write the positions of a data file's deleted rows, in order; gives the sizes of file and footer."""
-    ordered = positions.cast(pa.int64())
-    if not is_ascending(ordered):
-        ordered = ordered.sort()
-    addresses = pa.DictionaryArray.from_arrays(
-        pa.repeat(pa.scalar(0, pa.int32()), len(ordered)), pa.array([data_file_address])
-    )
-    schema = pa.schema(
-        [
-            pa.field("file_path", addresses.type, False, {FIELD_ID: str(FILE_PATH_COLUMN).encode()}),
-            pa.field("pos", pa.int64(), False, {FIELD_ID: str(POSITION_COLUMN).encode()}),
-        ]
-    )
-    options = options or WriteOptions("")
-    footers: list[pq.FileMetaData] = []
-    with storage.open_output(path, relative) as sink:
-        writer = parquet_writer(sink, schema, options, footers, DELETE_FILE)
-        try:
-            writer.write_table(pa.table([addresses, ordered], schema=schema), options.row_group_rows)
-            writer.close()
-        except BaseException:
-            # It would write its footer when it is collected, into a file that is closed.
-            writer.is_open = False
-            raise
-        size = sink.tell()
-    return size, footer_size(footers[0])

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from forklake.data.storage import paths as addresses
+from forklake.data.storage.file_cache import FileCache
 from forklake.data.storage.file_info import StoredFile
 from forklake.data.storage.local import LocalDisk
 from forklake.data.storage.paths import S3Options, is_plain, is_storable, s3_options, split_data_path
@@ -52,6 +53,8 @@ class Storage:
         bucket = "" if self.is_local else data_path.removeprefix(addresses.S3).partition("/")[0]
         self.s3 = S3(options, bucket)
         """The way to every bucket, also for a lake that keeps its files on a disk."""
+        self.cache = FileCache()
+        """What small files hold that are read again and again."""
         self._disk = LocalDisk()
 
     def __repr__(self) -> str:
@@ -144,6 +147,7 @@ class Storage:
             raise failures[0]
 
     def _failure_to_delete(self, address: str) -> StorageError | None:
+        self.cache.forget(address)
         place, inner = self._placed(address)
         try:
             with self._translated("deleting", address, inner):
