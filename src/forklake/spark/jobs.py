@@ -49,7 +49,7 @@ def each(
 ) -> list[R]:
     """Do every piece, each in a task of its own; results come in any order.
 
-    If some cannot be done, `failed` gets to know what came of the others before that is message.
+    If some cannot be done, `failed` gets what came of the others before the error is raised.
     """
     if not pieces:
         return []
