@@ -8,6 +8,7 @@ if a crash comes between, the next collection goes on there.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,13 +20,17 @@ from forklake.errors import InvalidArgument, StorageError
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 from forklake.store.garbage import (
+    FIRST,
+    FileKind,
     Scheduled,
+    begin_cleaning,
     claim_files,
-    clear_reach,
     count_out_of_reach,
+    dead_files,
     drop_definitions,
     drop_history,
     due_files,
+    end_collection,
     named_files,
     note_reach,
     open_commit_uuids,
@@ -35,7 +40,8 @@ from forklake.store.garbage import (
 from forklake.store.lineages import hold_lineages
 from forklake.store.paths import own_data_paths
 
-_AT_ONCE = 2_000
+_AT_ONCE = 5_000
+_KINDS: tuple[FileKind, ...] = ("data_file", "delete_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,29 +104,44 @@ def check_age(older_than: object) -> timedelta:
 
 
 def _mark(database: Database, steps: Steps, *, dry_run: bool) -> tuple[int, int]:
-    """Schedule the files of rows that nobody can reach, and remove the rows."""
-    with database.transaction() as session:
-        hold_lineages(session)
-        note_reach(session)
-        found = count_out_of_reach(session)
-        if not dry_run:
-            session.commit()
+    """Schedule the files of rows that nobody can reach, and remove the rows, batch by batch."""
+    collection = -1 - secrets.randbits(62)
+    with begin_cleaning(database) as session:
+        note_reach(session, collection)
+        if dry_run:
+            return count_out_of_reach(session)
+        session.commit()
     steps.add(1)
-    if dry_run:
-        return found
-    for work in (
-        lambda session: schedule_files(session, database.now()),
-        drop_definitions,
-        drop_history,
-    ):
-        with database.transaction() as session:
+    found, size = 0, 0
+    for kind in _KINDS:
+        for files, freed in _scheduled(database, kind):
+            found, size = found + files, size + freed
+    steps.add(1)
+    for work in (drop_definitions, drop_history):
+        with begin_cleaning(database) as session:
             work(session)
             session.commit()
         steps.add(1)
-    with database.transaction() as session:
-        clear_reach(session)
+    with begin_cleaning(database) as session:
+        end_collection(session, collection)
         session.commit()
-    return found
+    return found, size
+
+
+def _scheduled(database: Database, kind: FileKind) -> Iterator[tuple[int, int]]:
+    """How many files each batch has scheduled, and their bytes."""
+    last = FIRST
+    while True:
+        with begin_cleaning(database) as session:
+            dead = dead_files(session, kind, last, _AT_ONCE)
+            if not dead:
+                return
+            scheduled = schedule_files(session, kind, dead, database.now())
+            session.commit()
+        last = dead[-1]
+        yield scheduled
+        if len(dead) < _AT_ONCE:
+            return
 
 
 def _due(database: Database, before: datetime) -> Iterator[list[Scheduled]]:
@@ -133,48 +154,58 @@ def _due(database: Database, before: datetime) -> Iterator[list[Scheduled]]:
 def _sweep(
     database: Database, storage: Storage, batch: Sequence[Scheduled], removed: _Removed, *, dry_run: bool
 ) -> None:
-    """Remove those of some files that nobody refers to."""
-    with database.transaction() as session:
-        # Whoever is about to refer to one of these files has done so, or will find that it goes.
+    """Remove those of some files that nobody refers to.
+
+    They are claimed first, when everybody has committed who was about to refer to one of them: from then on
+    nobody does. So whoever does is found afterwards, and nobody has to wait for that.
+    """
+    going, staying = _sorted_out(database, batch, removed)
+    if dry_run:
+        removed.count += len(going)
+        return
+    with begin_cleaning(database) as session:
         hold_lineages(session)
-        named = named_files(session, [file.path for file in batch])
-        folders = own_data_paths(session)
-        writing = open_commit_uuids(session)
-        going: list[Scheduled] = []
-        unscheduled: list[str] = []
-        for file in batch:
-            if file.path in named:
-                unscheduled.append(file.path)
-            elif not _is_own(file, folders):
-                unscheduled.append(file.path)
-                removed.kept.append(KeptFile(file.path, "it was imported, and is not the lake's to remove"))
-            elif any(uuid in file.path for uuid in writing):
-                removed.kept.append(KeptFile(file.path, "a distributed snapshot may still commit it"))
-            else:
-                going.append(file)
-        if dry_run:
-            removed.count += len(going)
-            return
-        unschedule_files(session, unscheduled)
+        unschedule_files(session, staying)
         claim_files(session, [file.path for file in going], database.now())
         session.commit()
-    gone = [file.path for file in going if _remove(storage, file, removed)]
-    with database.transaction() as session:
-        unschedule_files(session, gone)
+    named = named_files(database, [file.path for file in going])
+    going = [file for file in going if file.path not in named]
+    failures: dict[str, StorageError] = {}
+    for relative in (True, False):
+        failures |= storage.delete_each(
+            (file.path for file in going if file.path_is_relative is relative), relative
+        )
+    removed.kept += [KeptFile(path, str(error), failed=True) for path, error in failures.items()]
+    gone = [file.path for file in going if file.path not in failures]
+    with begin_cleaning(database) as session:
+        unschedule_files(session, [*gone, *named])
         session.commit()
     removed.count += len(gone)
+
+
+def _sorted_out(
+    database: Database, batch: Sequence[Scheduled], removed: _Removed
+) -> tuple[list[Scheduled], list[str]]:
+    """Those of some files that may go, and the paths of those that stay and are to be forgotten."""
+    named = named_files(database, [file.path for file in batch])
+    folders = own_data_paths(database)
+    writing = open_commit_uuids(database)
+    going: list[Scheduled] = []
+    staying: list[str] = []
+    for file in batch:
+        if file.path in named:
+            staying.append(file.path)
+        elif not _is_own(file, folders):
+            staying.append(file.path)
+            removed.kept.append(KeptFile(file.path, "it was imported, and is not the lake's to remove"))
+        elif any(uuid in file.path for uuid in writing):
+            removed.kept.append(KeptFile(file.path, "a distributed snapshot may still commit it"))
+        else:
+            going.append(file)
+    return going, staying
 
 
 def _is_own(file: Scheduled, folders: Sequence[str]) -> bool:
     """Whether the lake wrote a file: by its name, below the data path of the lake or of a fork."""
     inside = file.path_is_relative or any(file.path.startswith(folder) for folder in folders)
     return inside and is_ours(file.path, True)
-
-
-def _remove(storage: Storage, file: Scheduled, removed: _Removed) -> bool:
-    try:
-        storage.delete([file.path], file.path_is_relative)
-    except StorageError as error:
-        removed.kept.append(KeptFile(file.path, str(error), failed=True))
-        return False
-    return True

@@ -15,7 +15,6 @@ from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.file_info import StoredFile
 from forklake.data.storage.storage import Storage
 from forklake.display import Shown
-from forklake.errors import StorageError
 from forklake.maintenance.collect import KeptFile, check_age
 from forklake.model.distributed import STAGING
 from forklake.model.progress import OnProgress, Steps
@@ -67,10 +66,9 @@ def remove_orphans(
         listed = storage.files() if folder is None else storage.files(folder, relative=False)
         for batch in _batches(listed):
             orphans = _orphans(database, storage, batch, age, found, relative=folder is None, unknown=unknown)
-            for file in orphans:
-                if dry_run or _remove(storage, file, found, relative=folder is None):
-                    found.files += 1
-                    found.bytes += file.size
+            gone = list(orphans) if dry_run else _removed(storage, orphans, found, relative=folder is None)
+            found.files += len(gone)
+            found.bytes += sum(file.size for file in gone)
             steps.add(len(batch))
     steps.end()
     return OrphansResult(found.files, found.bytes, tuple(found.unknown), tuple(found.kept), dry_run)
@@ -108,10 +106,11 @@ def _orphans(
             found.unknown.append(addresses[file.path])
 
 
-def _remove(storage: Storage, file: StoredFile, found: _Found, *, relative: bool) -> bool:
-    try:
-        storage.delete([file.path], relative)
-    except StorageError as error:
-        found.kept.append(KeptFile(file.path, str(error), failed=True))
-        return False
-    return True
+def _removed(
+    storage: Storage, orphans: Iterable[StoredFile], found: _Found, *, relative: bool
+) -> list[StoredFile]:
+    """Remove files; gives those that are gone."""
+    going = list(orphans)
+    failures = storage.delete_each((file.path for file in going), relative)
+    found.kept += [KeptFile(path, str(error), failed=True) for path, error in failures.items()]
+    return [file for file in going if file.path not in failures]

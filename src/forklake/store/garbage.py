@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from forklake.model.ids import CatalogId
 from forklake.store.backend import Database, Session
 from forklake.store.entity_rows import STORED
-from forklake.store.reach_conditions import PARTS, VERSIONED
+from forklake.store.lineages import hold_lineages
+from forklake.store.reach_conditions import FILES, PARTS, VERSIONED
 
 _SPANS_AT_ONCE = 10_000
 
@@ -24,16 +25,43 @@ class Scheduled(NamedTuple):
     reason: str
 
 
-def note_reach(session: Session) -> None:
-    """Work out which rows of which catalogs somebody can reach. Nobody forks or expires meanwhile."""
+class DeadFile(NamedTuple):
+    """A row of a file that nobody can reach."""
+
+    catalog: CatalogId
+    id: int
+    path: str
+    bytes: int
+
+
+FileKind = Literal["data_file", "delete_file"]
+FIRST = DeadFile(CatalogId(-1), -1, "", 0)
+"""Before every other."""
+
+
+def begin_cleaning(database: Database) -> Session:
+    """Begin a transaction that cleans: one at a time, in the whole lake."""
+    session = database.transaction()
+    session.execute("begin_cleaning")
+    return session
+
+
+def note_reach(session: Session, collection: int) -> None:
+    """Work out which rows of which catalogs somebody can reach, for a collection with a number below zero.
+
+    Meanwhile nobody forks or expires. Which catalogs are to be looked at is found out before.
+    """
     session.execute("clear_reach")
-    for statement in ("note_candidates", "note_own_reach", "note_inherited_reach", "note_merged_reach"):
+    session.execute("note_collection", collection=collection)
+    session.execute("note_candidates")
+    hold_lineages(session)
+    for statement in ("note_own_reach", "note_inherited_reach", "note_merged_reach"):
         session.execute(statement)
 
 
-def clear_reach(session: Session) -> None:
-    """Forget it."""
-    session.execute("clear_reach")
+def end_collection(session: Session, collection: int) -> None:
+    """Forget what is in reach, unless a later collection needs it."""
+    session.execute("end_collection", collection=collection)
 
 
 def count_out_of_reach(session: Session) -> tuple[int, int]:
@@ -42,26 +70,46 @@ def count_out_of_reach(session: Session) -> tuple[int, int]:
     return files, int(size)
 
 
-def schedule_files(session: Session, now: datetime) -> None:
-    """Schedule the files of rows that nobody can reach, and remove these rows with their parts."""
-    session.execute("schedule_data_files", now=now)
-    session.execute("schedule_delete_files", now=now)
+def dead_files(session: Session, kind: FileKind, after: DeadFile, most: int) -> list[DeadFile]:
+    """Some of the rows of files that nobody can reach, in order."""
+    given = {"catalog": after.catalog, "file": after.id, "most": most}
+    if kind == "data_file":
+        found = session.rows("dead_data_files", **given)
+    else:
+        found = session.rows("dead_delete_files", **given)
+    return [DeadFile(CatalogId(catalog), file, path, size or 0) for catalog, file, path, size in found]
+
+
+def schedule_files(
+    session: Session, kind: FileKind, dead: Sequence[DeadFile], now: datetime
+) -> tuple[int, int]:
+    """Schedule the files of rows that nobody can reach, and remove these rows with their parts.
+
+    Gives how many files were not scheduled before, and their bytes.
+    """
+    keys = json.dumps([(file.catalog, file.id) for file in dead])
+    if kind == "data_file":
+        found = session.rows("schedule_data_files", keys=keys, now=now)
+    else:
+        found = session.rows("schedule_delete_files", keys=keys, now=now)
     for table, (entity, _) in PARTS.items():
-        if entity == "data_file":
-            session.execute(f"drop_{table}")
-    for entity in ("data_file", "delete_file"):
-        session.execute(f"drop_rows_of_{entity}")
-    session.execute("drop_inlined_deletes")
+        if entity == kind:
+            session.execute(f"drop_{table}", keys=keys)
+    session.execute(f"drop_rows_of_{kind}", keys=keys)
+    sizes = {file.path: file.bytes for file in dead}
+    return len(found), sum(sizes[path] for (path,) in found)
 
 
 def drop_definitions(session: Session) -> None:
-    """Remove definitions that nobody can reach."""
-    for table, (entity, _) in PARTS.items():
-        if entity != "data_file":
-            session.execute(f"drop_{table}")
+    """Remove definitions that nobody can reach, and what belongs to rows that are gone."""
     for entity in VERSIONED:
-        session.execute(f"drop_rows_of_{entity}")
+        if entity not in FILES:
+            session.execute(f"drop_rows_of_{entity}")
+    for table, (entity, _) in PARTS.items():
+        if entity not in FILES:
+            session.execute(f"drop_{table}")
     for statement in (
+        "drop_inlined_deletes",
         "drop_columns",
         "drop_schema_versions",
         "drop_table_stats",

@@ -19,6 +19,8 @@ PARTS: dict[str, tuple[str, str]] = {
     "ducklake_sort_expression": ("sort_info", "sort_id"),
 }
 """Rows that belong to others and go with them: to which entity, and by which number."""
+FILES = ("data_file", "delete_file")
+"""Entities of which there are so many that their rows are found batch by batch, and go by their keys."""
 VERSIONED: tuple[EntityName, ...] = tuple(name for name in STORED if name != "column")
 """Entities whose rows go when nobody reaches them; columns go with their table."""
 
@@ -50,6 +52,21 @@ def out_of_reach(entity: str) -> str:
     )
 
 
+def unseen(catalog: str) -> str:
+    """A condition: nobody has anything of a catalog any more, not even that itself.
+
+    Its own lineage is found by its key, and that of others by an index that is about others alone.
+    """
+    return " ".join(
+        (
+            "(NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
+            f"WHERE l.catalog_id = {catalog} AND l.source_catalog_id = {catalog})",
+            "AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
+            f"WHERE l.source_catalog_id = {catalog} AND l.source_catalog_id <> l.catalog_id))",
+        )
+    )
+
+
 REASON = " ".join(
     (
         "CASE WHEN NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
@@ -65,24 +82,32 @@ REASON = " ".join(
 
 
 def drop_rows(entity: EntityName) -> str:
-    """A DELETE of the rows of an entity that are out of reach."""
+    """A DELETE of the rows of an entity that are out of reach, or of files by their keys."""
+    if entity in FILES:
+        return _drop_keys(STORED[entity].table, f"{entity}_id")
     return " ".join(("DELETE FROM", STORED[entity].table, "AS e WHERE", out_of_reach(entity)))
 
 
 def drop_parts(table: str) -> str:
-    """A DELETE of rows that belong to others which are out of reach. To be run before those go."""
+    """A DELETE of rows that belong to others: to files by their keys, or else to what is gone."""
     entity, key = PARTS[table]
+    if entity in FILES:
+        return _drop_keys(table, key)
     whole = STORED[entity].table  # type: ignore[index]
     return " ".join(
         (
             "DELETE FROM",
             table,
-            f"WHERE (catalog_id, {key}) IN (SELECT e.catalog_id, e.{key} FROM",
+            "WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach) AND NOT EXISTS (SELECT 1 FROM",
             whole,
-            "AS e WHERE",
-            out_of_reach(entity) + ")",
+            f"AS o WHERE o.catalog_id = {table}.catalog_id AND o.{key} = {table}.{key})",
         )
     )
+
+
+def _drop_keys(table: str, key: str) -> str:
+    named = f"WHERE (catalog_id, {key}) IN (SELECT k.catalog_id, k.id FROM keys($keys))"  # noqa: S608
+    return " ".join(("DELETE FROM", table, named))
 
 
 def drop_masks(entity: EntityName) -> str:
@@ -94,7 +119,6 @@ def drop_masks(entity: EntityName) -> str:
             f"DELETE FROM ducklake_inherited_end WHERE entity = '{entity}' AND (NOT EXISTS (SELECT 1 FROM",  # noqa: S608
             STORED[entity].table,
             f"AS o WHERE {same} AND o.begin_snapshot = ducklake_inherited_end.row_begin)",
-            "OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
-            "WHERE l.source_catalog_id = ducklake_inherited_end.catalog_id))",
+            f"OR {unseen('ducklake_inherited_end.catalog_id')})",
         )
     )

@@ -4,10 +4,12 @@ A file holds statements, each introduced by `-- name: something`. `read.sql`, `f
 serve every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and
 so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers,
 `x IN texts($name)` with one of texts, and `FROM texts($name) AS k(value)` lists texts; all are bound as JSON,
-as are `FROM spans($name)`, which lists `k.catalog_id, k.low, k.high`, and `FROM copies($name)`, which lists
-`k.old_id, k.new_id, k.data_file_id`.
+as are `FROM spans($name)`, which lists `k.catalog_id, k.low, k.high`, `FROM copies($name)`, which lists
+`k.old_id, k.new_id, k.data_file_id`, and `FROM keys($name)`, which lists `k.catalog_id, k.id`. `forever()` is
+the number that no snapshot has.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited, `out_of_reach(data_file)`
-whether nobody can reach a row `e`, and `reason_of(e)` why.
+whether nobody can reach a row `e`, `reason_of(e)` why, and `unseen(e.catalog_id)` whether nobody has anything
+of a catalog.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
+from forklake.model.ids import FOREVER
 from forklake.store.built_statements import (
     ADOPTED,
     COPIED,
@@ -36,6 +39,7 @@ from forklake.store.reach_conditions import (
     drop_parts,
     drop_rows,
     out_of_reach,
+    unseen,
 )
 
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
@@ -61,15 +65,18 @@ _LISTS: dict[Dialect, str] = {
     "postgresql": r"json_array_elements_text(\1::json) AS k(value)",
 }
 _OUT_OF_REACH = re.compile(r"\bout_of_reach\((\w+)\)")
-_TRIPLE = re.compile(r"\b(spans|copies)\((\$\w+)\)")
-_TRIPLE_NAMES = {"spans": ("catalog_id", "low", "high"), "copies": ("old_id", "new_id", "data_file_id")}
-_TRIPLES: dict[Dialect, str] = {
-    "sqlite": "(SELECT json_extract(value, '$[0]') AS {0}, json_extract(value, '$[1]') AS {1}, "
-    "json_extract(value, '$[2]') AS {2} FROM json_each({given})) AS k",
-    "duckdb": "(SELECT v[1]::BIGINT, v[2]::BIGINT, v[3]::BIGINT FROM "
-    """(SELECT unnest(from_json({given}, '[["BIGINT"]]')) AS v)) AS k({0}, {1}, {2})""",
-    "postgresql": "(SELECT (v ->> 0)::bigint, (v ->> 1)::bigint, (v ->> 2)::bigint "
-    "FROM json_array_elements({given}::json) AS v) AS k({0}, {1}, {2})",
+_UNSEEN = re.compile(r"\bunseen\(([\w.]+)\)")
+_TUPLES = re.compile(r"\b(spans|copies|keys)\((\$\w+)\)")
+_TUPLE_NAMES = {
+    "spans": ("catalog_id", "low", "high"),
+    "copies": ("old_id", "new_id", "data_file_id"),
+    "keys": ("catalog_id", "id"),
+}
+_TUPLE_VALUES: dict[Dialect, tuple[str, str, int]] = {
+    # How one number is taken out, where the tuples come from, and what the first number is called.
+    "sqlite": ("json_extract(v, '$[{at}]')", "SELECT value AS v FROM json_each({given})", 0),
+    "duckdb": ("v[{at}]::BIGINT", """SELECT unnest(from_json({given}, '[["BIGINT"]]')) AS v""", 1),
+    "postgresql": ("(v ->> {at})::bigint", "SELECT v FROM json_array_elements({given}::json) AS v", 0),
 }
 _FAMILIES: dict[Dialect, tuple[str, ...]] = {
     "sqlite": ("", ".embedded", ".sqlite"),
@@ -104,13 +111,24 @@ def _written_out(text: str, dialect: Dialect) -> str:
     ):
         text = pattern.sub(written, text)
     text = _OUT_OF_REACH.sub(lambda match: out_of_reach(match[1]), text.replace("reason_of(e)", REASON))
-    text = _TRIPLE.sub(lambda match: _TRIPLES[dialect].format(*_TRIPLE_NAMES[match[1]], given=match[2]), text)
+    text = _UNSEEN.sub(lambda match: unseen(match[1]), text)
+    text = text.replace("forever()", str(FOREVER))
+    text = _TUPLES.sub(lambda match: _tuples(match[1], match[2], dialect), text)
     return _MASKED.sub(
         lambda match: not_masked(
             match[2], of=match[1] or "", among=match[3], as_array=dialect == "postgresql"
         ),
         text,
     )
+
+
+def _tuples(kind: str, given: str, dialect: Dialect) -> str:
+    """A relation `k` of numbers that are bound as JSON, one array for each row."""
+    value, source, first = _TUPLE_VALUES[dialect]
+    columns = ", ".join(
+        f"{value.format(at=at)} AS {name}" for at, name in enumerate(_TUPLE_NAMES[kind], first)
+    )
+    return " ".join(("(SELECT", columns, "FROM", f"({source.format(given=given)}) AS given) AS k"))
 
 
 def parse(text: str) -> dict[str, str]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from forklake.model.ids import FOREVER
 from forklake.store.built_statements import ADOPTED, COPIED, RETURNED, not_masked
 from forklake.store.entity_rows import STORED
-from forklake.store.reach_conditions import PARTS, REASON, VERSIONED, out_of_reach
+from forklake.store.reach_conditions import PARTS, REASON, VERSIONED, out_of_reach, unseen
 from forklake.store.statements import Dialect, parse, schema_script, statements
 from tests.unit.statements.named import (
     CLEANING,
@@ -25,6 +26,7 @@ from tests.unit.statements.named import (
     parameters,
 )
 
+SHORT = "ids|texts|masked|spans|copies|keys|out_of_reach|reason_of|unseen|forever"
 # Asks for what came and what went, so that it looks at masks by itself.
 LISTING_MASKS = {"files_changed_in_tables"}
 
@@ -101,7 +103,7 @@ def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None
                 text = own.get(name) or common[name]
                 # Only sets of numbers and of texts are written otherwise on each of them, and masks on all.
                 parts = re.split(
-                    r"(\bIN (?:ids|texts)\(\$\w+\)|\btexts\(\$\w+\) AS k\(value\)|\bspans\(\$\w+\))",
+                    r"(\bIN (?:ids|texts)\(\$\w+\)|\btexts\(\$\w+\) AS k\(value\)|\b(?:spans|keys)\(\$\w+\))",
                     spelled_out(text, dialect),
                 )
                 pattern = "".join(
@@ -109,9 +111,7 @@ def test_a_database_has_its_own_form_of_a_statement_where_one_is_given() -> None
                     for at, part in enumerate(parts)
                 )
                 assert re.fullmatch(pattern, statements(dialect)[name]), (dialect, name)
-                assert not re.search(
-                    r"\b(ids|texts|masked|spans|copies|out_of_reach|reason_of)\(", statements(dialect)[name]
-                )
+                assert not re.search(rf"\b({SHORT})\(", statements(dialect)[name])
     assert "nextval" in statements("postgresql")["allocate"]
     assert "ducklake_counter" in statements("sqlite")["allocate"]
 
@@ -122,6 +122,8 @@ def spelled_out(text: str, dialect: Dialect) -> str:
         return not_masked(entity, of=of or "", among=files, as_array=dialect == "postgresql")
 
     text = re.sub(r"\bout_of_reach\((\w+)\)", lambda match: out_of_reach(match[1]), text)
+    text = re.sub(r"\bunseen\(([\w.]+)\)", lambda match: unseen(match[1]), text)
+    text = text.replace("forever()", str(FOREVER))
     return re.sub(r"NOT masked\((\w+\.)?(\w+)(?:, (\w+))?\)", unmasked, text.replace("reason_of(e)", REASON))
 
 

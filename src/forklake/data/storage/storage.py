@@ -140,16 +140,23 @@ class Storage:
 
     def delete(self, paths: Iterable[str], relative: bool = True) -> None:
         """Delete files. One that is gone already is fine; one that cannot be deleted stops no other."""
-        found = [self.address(path, relative) for path in paths]
-        with ThreadPoolExecutor(_DELETING_THREADS, "forklake-delete") as pool:
-            failures = [failure for failure in pool.map(self._failure_to_delete, found) if failure]
-        if failures:
-            raise failures[0]
+        for failure in self.delete_each(paths, relative).values():
+            raise failure
 
-    def _failure_to_delete(self, address: str) -> StorageError | None:
-        self.cache.forget(address)
-        place, inner = self._placed(address)
+    def delete_each(self, paths: Iterable[str], relative: bool = True) -> dict[str, StorageError]:
+        """Delete files, many at a time; gives those that could not be deleted, and why."""
+        found = list(paths)
+        if not found:
+            return {}
+        with ThreadPoolExecutor(min(_DELETING_THREADS, len(found)), "forklake-delete") as pool:
+            failures = pool.map(lambda path: self._failure_to_delete(path, relative), found)
+            return {path: failure for path, failure in zip(found, failures, strict=True) if failure}
+
+    def _failure_to_delete(self, path: str, relative: bool) -> StorageError | None:
         try:
+            address = self.address(path, relative)
+            self.cache.forget(address)
+            place, inner = self._placed(address)
             with self._translated("deleting", address, inner):
                 place.delete(inner)
         except StorageError as error:

@@ -99,7 +99,7 @@ SELECT catalog_id, snapshot_id
 SELECT h.catalog_id
   FROM ducklake_catalog_head h
   JOIN ducklake_catalog_lineage o ON o.catalog_id = h.catalog_id AND o.source_catalog_id = h.catalog_id
- WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time AND o.max_snapshot = 9223372036854775807
+ WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time AND o.max_snapshot = forever()
    AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
                 WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
@@ -137,8 +137,21 @@ SELECT h.catalog_id
 -- Nobody looks at anything through these catalogs any more.
 DELETE FROM ducklake_catalog_lineage WHERE catalog_id IN ids($catalogs);
 
+-- name: begin_cleaning
+-- Whoever writes has everything to itself.
+SELECT 1;
+
 -- name: clear_reach
 DELETE FROM ducklake_reach;
+
+-- name: note_collection
+-- Whose collection it is that follows, as a catalog below zero.
+INSERT INTO ducklake_reach (catalog_id, low, high) VALUES ($collection, 0, -1);
+
+-- name: end_collection
+-- Another collection has put its own here, if it came later.
+DELETE FROM ducklake_reach
+ WHERE EXISTS (SELECT 1 FROM ducklake_reach c WHERE c.catalog_id = $collection);
 
 -- name: note_candidates
 -- Catalogs that may have rows out of reach: some that ended, or all of them.
@@ -157,7 +170,7 @@ SELECT catalog_id, 0, -1
         UNION SELECT c.catalog_id FROM ducklake_catalog c
                WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
                                   WHERE l.catalog_id = c.catalog_id AND l.source_catalog_id = c.catalog_id
-                                    AND l.max_snapshot = 9223372036854775807)) looked_at;
+                                    AND l.max_snapshot = forever())) looked_at;
 
 -- name: note_own_reach
 -- What catalogs reach of their own rows.
@@ -165,7 +178,7 @@ INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id, oldest_snapshot)
 SELECT h.catalog_id, COALESCE(h.oldest_snapshot, 0), l.max_snapshot, h.catalog_id, COALESCE(h.oldest_snapshot, 0)
   FROM ducklake_catalog_head h
   JOIN ducklake_catalog_lineage l ON l.catalog_id = h.catalog_id AND l.source_catalog_id = h.catalog_id
- WHERE h.catalog_id IN (SELECT catalog_id FROM ducklake_reach) AND l.max_snapshot = 9223372036854775807;
+ WHERE h.catalog_id IN (SELECT catalog_id FROM ducklake_reach) AND l.max_snapshot = forever();
 
 -- name: note_inherited_reach
 -- What catalogs reach of the rows of others: at the fork point in any case, since merges compare with what was there.
@@ -179,11 +192,11 @@ SELECT l.source_catalog_id,
   FROM ducklake_catalog_lineage l
   JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
   JOIN ducklake_catalog_lineage o ON o.catalog_id = l.catalog_id AND o.source_catalog_id = l.catalog_id
-   AND o.max_snapshot = 9223372036854775807
+   AND o.max_snapshot = forever()
   JOIN (SELECT v.source_catalog_id, count(*) AS viewers
           FROM ducklake_catalog_lineage v
           JOIN ducklake_catalog_lineage w ON w.catalog_id = v.catalog_id AND w.source_catalog_id = v.catalog_id
-           AND w.max_snapshot = 9223372036854775807
+           AND w.max_snapshot = forever()
          WHERE v.max_snapshot >= 0 AND v.source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
          GROUP BY v.source_catalog_id) n ON n.source_catalog_id = l.source_catalog_id
  WHERE l.max_snapshot >= 0 AND l.source_catalog_id <> l.catalog_id
@@ -198,25 +211,44 @@ SELECT DISTINCT source_catalog_id, snapshot_id, snapshot_id
                   FROM ducklake_catalog_lineage) b
           JOIN ducklake_catalog_merge m ON m.catalog_id = b.source_catalog_id AND m.merge_snapshot <= b.bound
          WHERE m.source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
-           AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage o WHERE o.source_catalog_id = m.source_catalog_id)
+           AND NOT unseen(m.source_catalog_id)
          GROUP BY b.source_catalog_id, b.bound, m.source_catalog_id, m.table_id) seen;
+
+-- name: dead_data_files
+-- Rows of files that nobody reaches, after one, by their keys. What nobody reaches now, nobody will.
+SELECT e.catalog_id, e.data_file_id, e.path, e.file_size_bytes
+  FROM ducklake_data_file e
+ WHERE (e.catalog_id, e.data_file_id) > ($catalog, $file) AND out_of_reach(data_file)
+ ORDER BY e.catalog_id, e.data_file_id
+ LIMIT $most;
+
+-- name: dead_delete_files
+SELECT e.catalog_id, e.delete_file_id, e.path, e.file_size_bytes
+  FROM ducklake_delete_file e
+ WHERE (e.catalog_id, e.delete_file_id) > ($catalog, $file) AND out_of_reach(delete_file)
+ ORDER BY e.catalog_id, e.delete_file_id
+ LIMIT $most;
 
 -- name: schedule_data_files
 -- Files of rows that nobody reaches. If another row names one too, that is found out before it is removed.
 INSERT INTO ducklake_files_scheduled_for_deletion (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
 SELECT min(e.catalog_id), min(e.data_file_id), e.path, e.path_is_relative, $now, min(reason_of(e))
-  FROM ducklake_data_file e
- WHERE out_of_reach(data_file) AND e.path <> ''
+  FROM keys($keys)
+  JOIN ducklake_data_file e ON e.catalog_id = k.catalog_id AND e.data_file_id = k.id
+ WHERE e.path <> ''
    AND NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion q WHERE q.path = e.path)
- GROUP BY e.path, e.path_is_relative;
+ GROUP BY e.path, e.path_is_relative
+RETURNING path;
 
 -- name: schedule_delete_files
 INSERT INTO ducklake_files_scheduled_for_deletion (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
 SELECT min(e.catalog_id), min(e.data_file_id), e.path, e.path_is_relative, $now, min(reason_of(e))
-  FROM ducklake_delete_file e
- WHERE out_of_reach(delete_file) AND e.path <> ''
+  FROM keys($keys)
+  JOIN ducklake_delete_file e ON e.catalog_id = k.catalog_id AND e.delete_file_id = k.id
+ WHERE e.path <> ''
    AND NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion q WHERE q.path = e.path)
- GROUP BY e.path, e.path_is_relative;
+ GROUP BY e.path, e.path_is_relative
+RETURNING path;
 
 -- name: count_scheduled
 -- What rows out of reach name, in files and bytes.
@@ -231,38 +263,38 @@ SELECT count(*), COALESCE(sum(bytes), 0)
 -- Positions in files that no catalog has any more, or that only a forgotten one had deleted.
 DELETE FROM ducklake_inlined_delete
  WHERE NOT EXISTS (SELECT 1 FROM ducklake_data_file f WHERE f.data_file_id = ducklake_inlined_delete.data_file_id)
-    OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_inlined_delete.catalog_id);
+    OR unseen(ducklake_inlined_delete.catalog_id);
 
 -- name: drop_columns
 -- Columns go with the last version of their table: their ids stay taken until then, and files are read by their names.
 DELETE FROM ducklake_column
  WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
    AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_column.table_id)
-        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_column.catalog_id));
+        OR unseen(ducklake_column.catalog_id));
 
 -- name: drop_schema_versions
 DELETE FROM ducklake_schema_versions
  WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
    AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_schema_versions.table_id)
-        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_schema_versions.catalog_id));
+        OR unseen(ducklake_schema_versions.catalog_id));
 
 -- name: drop_table_stats
 DELETE FROM ducklake_table_stats
  WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
    AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_table_stats.table_id)
-        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_table_stats.catalog_id));
+        OR unseen(ducklake_table_stats.catalog_id));
 
 -- name: drop_table_column_stats
 DELETE FROM ducklake_table_column_stats
  WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
    AND (NOT EXISTS (SELECT 1 FROM ducklake_table t WHERE t.table_id = ducklake_table_column_stats.table_id)
-        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_table_column_stats.catalog_id));
+        OR unseen(ducklake_table_column_stats.catalog_id));
 
 -- name: drop_column_mappings
 DELETE FROM ducklake_column_mapping
  WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
    AND (NOT EXISTS (SELECT 1 FROM ducklake_data_file f WHERE f.mapping_id = ducklake_column_mapping.mapping_id)
-        OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_column_mapping.catalog_id));
+        OR unseen(ducklake_column_mapping.catalog_id));
 
 -- name: drop_name_mappings
 DELETE FROM ducklake_name_mapping
@@ -273,15 +305,20 @@ DELETE FROM ducklake_name_mapping
 -- name: drop_merges
 -- What a merge added to the version vector of a catalog that nobody sees; or of one that was merged and is gone, if
 -- everyone who could compare has seen the merge.
+WITH bounds AS MATERIALIZED (
+    SELECT l.source_catalog_id AS catalog_id, min(COALESCE(h.oldest_snapshot, 0)) AS oldest,
+           min(COALESCE(l.copied_snapshot, l.max_snapshot)) AS bound
+      FROM ducklake_catalog_lineage l
+      JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
+     GROUP BY l.source_catalog_id
+)
 DELETE FROM ducklake_catalog_merge
- WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_catalog_merge.catalog_id)
-    OR (NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
-                     WHERE l.source_catalog_id = ducklake_catalog_merge.source_catalog_id)
-        AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
-                          JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
-                         WHERE l.source_catalog_id = ducklake_catalog_merge.catalog_id
-                           AND (COALESCE(h.oldest_snapshot, 0) <= ducklake_catalog_merge.merge_snapshot
-                                OR COALESCE(l.copied_snapshot, l.max_snapshot) <= ducklake_catalog_merge.merge_snapshot)));
+ WHERE unseen(ducklake_catalog_merge.catalog_id)
+    OR (unseen(ducklake_catalog_merge.source_catalog_id)
+        AND NOT EXISTS (SELECT 1 FROM bounds b
+                         WHERE b.catalog_id = ducklake_catalog_merge.catalog_id
+                           AND (b.oldest <= ducklake_catalog_merge.merge_snapshot
+                                OR b.bound <= ducklake_catalog_merge.merge_snapshot)));
 
 -- name: history_bounds
 -- Catalogs that were forked from no other, and the oldest of their snapshots that somebody can read or merge with, if
@@ -310,7 +347,12 @@ DELETE FROM ducklake_snapshot_changes
 DELETE FROM ducklake_snapshot_changes
  WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                    WHERE l.catalog_id = ducklake_snapshot_changes.catalog_id
+                      AND l.source_catalog_id = ducklake_snapshot_changes.catalog_id
+                      AND COALESCE(l.copied_snapshot, l.max_snapshot) >= ducklake_snapshot_changes.snapshot_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
                     WHERE l.source_catalog_id = ducklake_snapshot_changes.catalog_id
+                      AND l.source_catalog_id <> l.catalog_id
                       AND COALESCE(l.copied_snapshot, l.max_snapshot) >= ducklake_snapshot_changes.snapshot_id);
 
 -- name: drop_snapshots
@@ -322,7 +364,7 @@ DELETE FROM ducklake_snapshot
 -- name: drop_commits_once
 DELETE FROM ducklake_commit_once
  WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_commit_once.catalog_id);
+   AND unseen(ducklake_commit_once.catalog_id);
 
 -- name: drop_expired_snapshots
 DELETE FROM ducklake_expired_snapshot
@@ -352,15 +394,19 @@ DELETE FROM ducklake_catalog_head
 -- An ancestor of which nothing is left, between a catalog and others that it descends from. The parent stays, as it is shown,
 -- and so does one that several descend from, as they can be merged.
 DELETE FROM ducklake_catalog_lineage
- WHERE source_catalog_id <> catalog_id AND max_snapshot < 9223372036854775807
+ WHERE source_catalog_id <> catalog_id AND max_snapshot < forever()
    AND source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
                     WHERE o.catalog_id = ducklake_catalog_lineage.catalog_id
                       AND o.source_catalog_id = o.catalog_id AND o.depth = ducklake_catalog_lineage.depth + 1)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
                     WHERE o.source_catalog_id = ducklake_catalog_lineage.source_catalog_id
-                      AND o.catalog_id <> ducklake_catalog_lineage.catalog_id
-                      AND (o.catalog_id <> o.source_catalog_id OR o.max_snapshot = 9223372036854775807))
+                      AND o.source_catalog_id <> o.catalog_id
+                      AND o.catalog_id <> ducklake_catalog_lineage.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
+                    WHERE o.catalog_id = ducklake_catalog_lineage.source_catalog_id
+                      AND o.source_catalog_id = ducklake_catalog_lineage.source_catalog_id
+                      AND o.max_snapshot = forever())
    AND NOT EXISTS (SELECT 1 FROM ducklake_data_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_delete_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_inlined_delete e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
@@ -381,7 +427,7 @@ DELETE FROM ducklake_catalog_lineage
 -- name: drop_names
 -- The name of a catalog goes when no catalog descends from it and nothing tells of it.
 DELETE FROM ducklake_catalog
- WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = ducklake_catalog.catalog_id)
+ WHERE unseen(ducklake_catalog.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.catalog_id = ducklake_catalog.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes c WHERE c.catalog_id = ducklake_catalog.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge m WHERE m.source_catalog_id = ducklake_catalog.catalog_id);
@@ -396,28 +442,30 @@ SELECT catalog_id, path, path_is_relative, reason
 
 -- name: named_files
 -- Those of some paths that any row of any catalog names.
-SELECT path FROM ducklake_data_file WHERE path IN texts($paths)
+SELECT path FROM ducklake_data_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
 UNION
-SELECT path FROM ducklake_delete_file WHERE path IN texts($paths);
+SELECT path FROM ducklake_delete_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
 
 -- name: known_files
 -- Those of some paths that any row of any catalog names, or that are scheduled for deletion.
-SELECT path FROM ducklake_data_file WHERE path IN texts($paths)
+SELECT path FROM ducklake_data_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
 UNION
-SELECT path FROM ducklake_delete_file WHERE path IN texts($paths)
+SELECT path FROM ducklake_delete_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
 UNION
-SELECT path FROM ducklake_files_scheduled_for_deletion WHERE path IN texts($paths);
+SELECT path FROM ducklake_files_scheduled_for_deletion WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
 
 -- name: claimed_files
 -- Those of some paths that are being removed.
-SELECT path FROM ducklake_files_scheduled_for_deletion WHERE claimed_at IS NOT NULL AND path IN texts($paths);
+SELECT path FROM ducklake_files_scheduled_for_deletion
+ WHERE claimed_at IS NOT NULL AND path IN (SELECT k.value FROM texts($paths) AS k(value));
 
 -- name: open_commit_uuids
 -- What the paths of files have in them that distributed snapshots may still commit.
 SELECT commit_uuid FROM ducklake_snapshot_reservation WHERE state = 'open' OR swept_at IS NULL;
 
 -- name: claim_files
-UPDATE ducklake_files_scheduled_for_deletion SET claimed_at = $now WHERE path IN texts($paths);
+UPDATE ducklake_files_scheduled_for_deletion SET claimed_at = $now
+ WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
 
 -- name: unschedule_files
-DELETE FROM ducklake_files_scheduled_for_deletion WHERE path IN texts($paths);
+DELETE FROM ducklake_files_scheduled_for_deletion WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));

@@ -545,7 +545,7 @@ SELECT c.catalog_id, c.catalog_uuid, h.snapshot_id, h.schema_version, h.data_pat
   FROM ducklake_catalog c
   JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id AND h.end_snapshot = c.end_snapshot
   JOIN ducklake_catalog_lineage l ON l.catalog_id = c.catalog_id AND l.source_catalog_id = c.catalog_id
-   AND l.max_snapshot = 9223372036854775807
+   AND l.max_snapshot = forever()
  WHERE c.catalog_name = $name
  ORDER BY c.end_snapshot DESC
  LIMIT 1;
