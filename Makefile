@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-with soak lint format lock clean bench-commit bench-data bench-fork bench-spark bench-start
+.PHONY: help demo test test-with soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -55,6 +55,9 @@ bench-data: ## Measure rows: append, read, plan, small inserts (ARGS=--quick for
 
 bench-fork: ## Measure forks: one, a million, deep chains, agents (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.fork $(ARGS)
+
+bench-maintenance: ## Measure cleaning: collection, dropped forks, busy days (ARGS=--quick for a short one)
+	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.maintenance $(ARGS)
 
 bench-spark: ## Measure Spark: read, append, merge, large snapshots (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.spark $(ARGS)

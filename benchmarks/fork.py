@@ -101,13 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Each part has a server of its own, so none is slowed down by what another left behind.
         with LocalPostgres() as server, tempfile.TemporaryDirectory(prefix="forklake-bench-") as folder:
             if part == program.parts[0]:
-                print(f"{_introduction(server.url, load)}\n", flush=True)
+                print(f"{introduction(server.url, load)}\n", flush=True)
             for section in measured(part, scale, Bench(server.url, Path(folder), program.progress)):
                 print(f"{section}\n", flush=True)
     program.progress("done")
 
 
-def _introduction(server: str, load: float) -> str:
+def introduction(server: str, load: float) -> str:
+    """What was measured, and where."""
     with psycopg.connect(server) as connection:
         (version,) = connection.execute("SHOW server_version").fetchone() or ("",)
         (fsync,) = connection.execute("SHOW fsync").fetchone() or ("",)

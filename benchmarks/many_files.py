@@ -7,9 +7,10 @@ File n holds ids from 1000 n on; the day of n / 100; customers from everywhere; 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import duckdb
 import psycopg
@@ -50,7 +51,7 @@ _FILES = """
 INSERT INTO ducklake_data_file (catalog_id, data_file_id, table_id, begin_snapshot, path, path_is_relative,
                                 file_format, record_count, file_size_bytes, footer_size, row_id_start)
 SELECT f.catalog_id, {first} + n, f.table_id, f.begin_snapshot,
-       'bench/main/t/00112233445566778899' || (1000000000 + n) || '-0.parquet', f.path_is_relative,
+       'bench/main/t/0011223344556677889900' || (1000000000 + n) || '-0.parquet', f.path_is_relative,
        f.file_format, f.record_count, f.file_size_bytes, f.footer_size, n * {rows}
   FROM ducklake_data_file f, {files}
 """
@@ -106,6 +107,20 @@ class Place:
                     database.execute("USE ducklake")
                     for statement in statements:
                         database.execute(statement)
+
+    def query(self, text: str) -> list[tuple[Any, ...]]:
+        """Ask through the database's own driver."""
+        match self.backend:
+            case "PostgreSQL":
+                with psycopg.connect(self.server, options=f"-c search_path={self.name}") as connection:
+                    return connection.execute(text.encode()).fetchall()
+            case "SQLite":
+                with closing(sqlite3.connect(self.folder / f"{self.name}.db")) as connection:
+                    return connection.execute(text).fetchall()
+            case "DuckDB":
+                with duckdb.connect(str(self.folder / f"{self.name}.duckdb")) as database:
+                    database.execute("USE ducklake")
+                    return database.execute(text).fetchall()
 
 
 def columns_named(columns: int) -> list[str]:
