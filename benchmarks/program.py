@@ -17,7 +17,7 @@ class Program:
 
     quick: bool
     parts: tuple[str, ...]
-    numbers: Mapping[str, int] = MappingProxyType({})
+    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
     """Numbers that were given as options, by their names."""
     began: float = field(default_factory=time.monotonic)
 

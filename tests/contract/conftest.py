@@ -323,6 +323,12 @@ class Program:
             self._process.stdin.write("\n")
             self._process.stdin.flush()
 
+    def tell(self, value: Any) -> None:
+        """Send a value as one line, which the program reads from its input."""
+        if self._process.stdin:
+            self._process.stdin.write(json.dumps(value) + "\n")
+            self._process.stdin.flush()
+
     def wait(self, seconds: float = LONG) -> int:
         """Wait for its end and return its exit code."""
         return self._process.wait(seconds)

@@ -20,6 +20,7 @@ from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author
 from forklake.model.time_travel import to_utc
 from forklake.store.backend import Database, Session
+from forklake.store.garbage import begin_cleaning
 from forklake.store.lineages import hold_lineages
 from forklake.store.retention import (
     expirable_catalogs,
@@ -185,7 +186,7 @@ def expire_lake(
         dropped = drop_expired(database, author, progress)
         # What a dropped catalog's distributed snapshots left behind is removed first, while it is known.
         sweep(database, storage, database.now(), progress)
-    with database.transaction() as session:
+    with begin_cleaning(database) as session:
         hold_lineages(session)
         moved = expirable_catalogs(session, before)
         if kept > 1:

@@ -153,6 +153,19 @@ def test_a_dropped_column_is_never_read_again(lake: forklake.Lake, table: forkla
     assert table.to_pylist() == [{"id": n, "v": None} for n in range(3)]
 
 
+def test_a_renamed_macro_keeps_what_it_says(lake: forklake.Lake, table: forklake.Table) -> None:
+    shop = lake.catalog("shop")
+    shop.create_macro("plus", ["a", "b"], "a + b")
+    (before,) = shop.macros()
+    shop.rename_macro("plus", "added")
+    clean(lake)
+    (after,) = lake.catalog("shop").macros()
+    assert (after.name, after.implementations) == ("added", before.implementations)
+    shop.drop_macro("added")
+    clean(lake)
+    assert shop.macros() == []
+
+
 def test_a_lake_in_which_forks_come_and_go_does_not_grow(
     lake: forklake.Lake, table: forklake.Table, tmp_path: Path, raw
 ) -> None:
