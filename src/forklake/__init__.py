@@ -75,6 +75,15 @@ if TYPE_CHECKING:
     from forklake.engine.locate_row import RowPlace
     from forklake.fork.diff import ObjectDiff
     from forklake.fork.merge import MergedTable, MergeResult
+    from forklake.maintenance.checkpoint import (
+        CheckpointFailure,
+        CheckpointResult,
+        FlushedTable,
+        RewrittenTable,
+    )
+    from forklake.maintenance.collect import GarbageResult, KeptFile
+    from forklake.maintenance.expire import ExpireResult, LakeExpireResult
+    from forklake.maintenance.orphans import OrphansResult
     from forklake.model.changes import Change, Conflict
     from forklake.model.entities import MacroImpl, MacroParameter
     from forklake.model.fork_tree import ForkNode, ForkTree
@@ -105,6 +114,15 @@ else:
             "forklake.engine.locate_row": ("RowPlace",),
             "forklake.fork.diff": ("ObjectDiff",),
             "forklake.fork.merge": ("MergedTable", "MergeResult"),
+            "forklake.maintenance.checkpoint": (
+                "CheckpointFailure",
+                "CheckpointResult",
+                "FlushedTable",
+                "RewrittenTable",
+            ),
+            "forklake.maintenance.collect": ("GarbageResult", "KeptFile"),
+            "forklake.maintenance.expire": ("ExpireResult", "LakeExpireResult"),
+            "forklake.maintenance.orphans": ("OrphansResult",),
             "forklake.model.changes": ("Change", "Conflict"),
             "forklake.model.entities": ("MacroImpl", "MacroParameter"),
             "forklake.model.fork_tree": ("ForkNode", "ForkTree"),
@@ -129,6 +147,8 @@ __all__ = [
     "CatalogNotFound",
     "Change",
     "ChangeFeed",
+    "CheckpointFailure",
+    "CheckpointResult",
     "ColumnExists",
     "ColumnNotFound",
     "ColumnSpec",
@@ -142,11 +162,14 @@ __all__ = [
     "DataPathOverlap",
     "DuplicateColumn",
     "EngineError",
+    "ExpireResult",
     "FileMissing",
     "FileRows",
+    "FlushedTable",
     "ForkNode",
     "ForkTree",
     "ForklakeError",
+    "GarbageResult",
     "InvalidArgument",
     "InvalidData",
     "InvalidManifest",
@@ -154,7 +177,9 @@ __all__ = [
     "InvalidPredicate",
     "InvalidSchemaChange",
     "InvalidUrl",
+    "KeptFile",
     "Lake",
+    "LakeExpireResult",
     "MacroExists",
     "MacroImpl",
     "MacroNotFound",
@@ -170,6 +195,7 @@ __all__ = [
     "NotPicklable",
     "ObjectDiff",
     "Options",
+    "OrphansResult",
     "Progress",
     "QualifiedName",
     "ReadOnlyStore",
@@ -178,6 +204,7 @@ __all__ = [
     "ReservationExpired",
     "Rewrite",
     "Rewritten",
+    "RewrittenTable",
     "RowDiff",
     "RowPlace",
     "RowsMerged",

@@ -44,7 +44,7 @@ def takes_info(member: Callable[..., Any]) -> bool:
 
 def lake_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
     lake.create_catalog("base")
-    brief = [f"brief{number}" for number in range(4)]
+    brief = [f"brief{number}" for number in range(8)]
     for name in ("old", "gone", "d1", "expiring", *brief):
         lake.fork("base", name)
     lake.fork("base", "late")
@@ -55,6 +55,10 @@ def lake_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
     def expire(**info: Any) -> Any:
         lake.set_ttl(brief.pop(), timedelta(microseconds=1))
         return lake.expire(older_than=timedelta(days=1), **info)
+
+    def checkpoint(**info: Any) -> Any:
+        lake.set_ttl(brief.pop(), timedelta(microseconds=1))
+        return lake.checkpoint(**info)
 
     return {
         "create_catalog": lambda **info: lake.create_catalog("new", **info),
@@ -68,6 +72,7 @@ def lake_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         "undrop_catalog": lambda **info: lake.undrop_catalog("d1", **info),
         "replay": lambda **info: lake.replay("late", "base", **info),
         "expire": expire,
+        "checkpoint": checkpoint,
     }
 
 
@@ -76,6 +81,8 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
     origin.create_table("inherited", "id INT")
     catalog = lake.fork(origin, "work")
     behind = lake.fork(origin, "behind")
+    small = lake.create_catalog("small")
+    small.create_table("t", "id INT").append([{"id": 1}])
     for name in ("s1", "s2"):
         catalog.create_schema(name)
     for name in ("compacted", "holed", "elsewhere"):
@@ -109,6 +116,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         "drop_table": lambda **info: catalog.drop_table("dropped", **info),
         "flush_inlined": lambda **info: catalog.flush_inlined("inlined", **info),
         "compact": lambda **info: catalog.compact("compacted", **info),
+        "checkpoint": lambda **info: small.checkpoint(**info),
         "rewrite_deletes": lambda **info: catalog.rewrite_deletes(table="holed", threshold=0, **info),
         "commit_rewrites": rewrites,
         "create_view": lambda **info: catalog.create_view("v", "SELECT 1", **info),

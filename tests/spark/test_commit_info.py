@@ -20,6 +20,13 @@ def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
         on_spark = SparkCatalog(spark, catalog)
         df = spark.createDataFrame([(n, 0) for n in range(50)], "id INT, n INT")
         few = spark.createDataFrame([(1, 5), (99, 5)], "id INT, n INT")
+
+        def checkpoint(**info: Any) -> None:
+            catalog.create_table("inlined", "id INT").append([{"id": 1}])
+            before.append(catalog.snapshot)
+            on_spark.checkpoint(**info)
+
+        before: list[int] = []
         calls = {
             "create_table": lambda **info: on_spark.create_table("t", df, **info),
             "append": lambda **info: on_spark.append(df, "t", **info),
@@ -29,13 +36,14 @@ def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
             "merge": lambda **info: on_spark.merge(few, "t", "id", **info),
             "rewrite_deletes": lambda **info: on_spark.rewrite_deletes("t", 0, **info),
             "compact": lambda **info: on_spark.compact("t", **info),
+            "checkpoint": lambda **info: checkpoint(**info),
         }
         found = inspect.getmembers(SparkCatalog, inspect.isfunction)
         assert {name for name, _ in found if not name.startswith("_")} - READS == set(calls)
         for name, call in calls.items():
-            before = catalog.snapshot
+            before.append(catalog.snapshot)
             call(**INFO)
-            (made,) = [snapshot for snapshot in catalog.snapshots() if snapshot.id > before]
+            (made,) = [snapshot for snapshot in catalog.snapshots() if snapshot.id > before[-1]]
             assert made.extra is not None, name
             assert (made.author, made.message, made.extra["run"]) == ("ada", "why", 7), name
         on_spark.delete("t", **INFO)

@@ -29,7 +29,7 @@ from forklake.errors import (
     InvalidPredicate,
     TableNotFound,
 )
-from forklake.spark import SparkCatalog, dml
+from forklake.spark import SparkCatalog, checkpoint, dml
 from forklake.spark import commit as publish
 from tests.spark.compare import same_feed, same_rows
 
@@ -193,6 +193,25 @@ def test_compaction_on_spark_changes_no_row(
     assert on_spark.compact("t").tables == ()
     with pytest.raises(InvalidArgument, match="min_files"):
         on_spark.compact("t", min_files=0)
+
+
+def test_a_checkpoint_rewrites_files_on_spark(
+    spark: SparkSession, on_spark: SparkCatalog, url: str, table: forklake.Table
+) -> None:
+    lake = forklake.connect(url)
+    before = table.scan(row_ids=True).to_arrow().sort_by("row_id")
+    assert on_spark.checkpoint(dry_run=True).compact[0].rewritten.files_in == 3
+    done = checkpoint(spark, lake)
+    assert done.succeeded and done.collect is not None
+    assert [one.rewritten.files_out for one in done.compact] == [1]
+    assert table.scan(row_ids=True).to_arrow().sort_by("row_id") == before
+    table.delete("id < 60")
+    lake.set_option("rewrite_delete_threshold", 0.5)
+    assert [one.rewritten.rows for one in on_spark.checkpoint().rewrite] == [42]
+    with pytest.raises(InvalidArgument, match="a lake is needed"):
+        checkpoint(spark, "lake")  # type: ignore[arg-type]
+    with on_spark.catalog.transaction() as tx, pytest.raises(InvalidArgument, match="transaction"):
+        SparkCatalog(spark, tx).checkpoint()
 
 
 def test_a_compaction_that_fails_leaves_no_file_behind(

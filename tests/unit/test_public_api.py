@@ -94,6 +94,7 @@ def test_a_transaction_has_the_verbs_of_a_catalog() -> None:
         "fork",
         "merge_into",
         "replay",
+        "checkpoint",
         "expire",
     }
     catalog_only |= {"begin_distributed", "commit_distributed", "cancel_distributed"}

@@ -30,6 +30,7 @@ from forklake.fork.diff import Sides
 from forklake.fork.merge import MergeOptions, Merger, MergeResult
 from forklake.fork.replay import ReplayResult
 from forklake.fork.row_changes import Prefer, RowComparison
+from forklake.maintenance.checkpoint import CheckpointResult, checkpoint
 from forklake.maintenance.expire import ExpireResult, expire_catalog
 from forklake.model.entities import MacroInfo, Schema, TableInfo, ViewInfo
 from forklake.model.ids import CatalogId, SnapshotId
@@ -141,6 +142,20 @@ class Catalog(DistributedVerbs, CatalogVerbs):
             keep_last=keep_last,
             dry_run=dry_run,
         )
+
+    def checkpoint(
+        self,
+        *,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> CheckpointResult:
+        """Flush, expire, compact and rewrite deletes of this catalog, as the options of the lake say.
+
+        It works on files that this catalog wrote, not on those that it inherited. Files that nobody needs any
+        more are removed by `Lake.checkpoint`. `dry_run` changes nothing.
+        """
+        return checkpoint(self._context, info=info, catalog=self._scope, dry_run=dry_run, progress=progress)
 
     def merge_into(self, target: str | Catalog, **options: Unpack[MergeKeywords]) -> MergeResult:
         """Merge this catalog into another one; see `Lake.merge`."""

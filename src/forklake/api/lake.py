@@ -53,9 +53,11 @@ if TYPE_CHECKING:
     from forklake.fork.merge import MergeResult
     from forklake.fork.replay import ReplayResult
     from forklake.fork.row_changes import Prefer
+    from forklake.maintenance import checkpoint as checkpoints
     from forklake.maintenance import collect as collecting
     from forklake.maintenance import expire as expiring
     from forklake.maintenance import orphans
+    from forklake.maintenance.checkpoint import CheckpointResult
     from forklake.maintenance.collect import GarbageResult
     from forklake.maintenance.expire import LakeExpireResult
     from forklake.maintenance.orphans import OrphansResult
@@ -73,6 +75,7 @@ else:
     forks = LazyModule("forklake.fork.create")
     merges = LazyModule("forklake.fork.merge")
     replays = LazyModule("forklake.fork.replay")
+    checkpoints = LazyModule("forklake.maintenance.checkpoint")
     collecting = LazyModule("forklake.maintenance.collect")
     expiring = LazyModule("forklake.maintenance.expire")
     orphans = LazyModule("forklake.maintenance.orphans")
@@ -333,6 +336,21 @@ class Lake(Handle):
             progress=progress,
         )
 
+    def checkpoint(
+        self,
+        *,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> CheckpointResult:
+        """Do all that keeps the lake small and quick, as its options say, for every catalog that needs it.
+
+        Inlined rows are flushed, snapshots expired, small files merged, files with many deletes rewritten,
+        garbage collected and orphans removed. What fails is listed in `failures`, and stops nothing else.
+        `dry_run` changes nothing and says what would be freed. `forklake.spark.checkpoint` rewrites on Spark.
+        """
+        return checkpoints.checkpoint(self._context, info=info, dry_run=dry_run, progress=progress)
+
     def expire_reservations(self, *, progress: OnProgress | None = None) -> list[Swept]:
         """End expired distributed snapshots, and delete their files that were not committed."""
         return reservation_cleanup.sweep(self._database, self._storage, self._database.now(), progress)
@@ -441,11 +459,11 @@ class Lake(Handle):
         return self.catalog(self._name(catalog)).snapshots()
 
     def options(self) -> Options:
-        """The write options of the lake."""
+        """The options of the lake."""
         return self._context.options
 
     def set_option(self, name: str, value: object) -> None:
-        """Set a write option for all tables that do not override it, such as `target_file_size`."""
+        """Set an option, such as `target_file_size`, for all tables that do not override it."""
         self._context.set_option(name, value)
 
     def close(self) -> None:
@@ -464,6 +482,11 @@ class Lake(Handle):
     ) -> None:
         """Close it."""
         self.close()
+
+
+def context_of(lake: Lake) -> LakeContext:
+    """What all handles of a lake share, for engines that work on it."""
+    return lake._context  # pyright: ignore[reportPrivateUsage]
 
 
 @dataclass(frozen=True, slots=True)

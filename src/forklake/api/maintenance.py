@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Unpack, cast
 
 from forklake.api.scoped import Name, ScopedHandle
 from forklake.commit.draft import Draft
-from forklake.commit.flush_inlined import write_inlined
-from forklake.commit.write_target import writer_for
 from forklake.compact.compaction import (
     CompactResult,
     Planner,
@@ -19,12 +17,12 @@ from forklake.compact.compaction import (
     merge_planner,
     planned,
 )
+from forklake.compact.flush import flush
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
-from forklake.context.scope import Scope
 from forklake.model.entities import Table
 from forklake.model.names import QualifiedName
-from forklake.model.progress import OnProgress, Steps
+from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 
 
@@ -124,27 +122,3 @@ def table_first(table: Name | float | None, threshold: Name | float) -> tuple[Na
         # What is no share at all is refused by the planner.
         return table, cast("float", threshold)
     return (None if isinstance(threshold, int | float) else threshold), table
-
-
-def flush(
-    scope: Scope, tables: Callable[[Draft], Sequence[Table]], progress: OnProgress | None = None
-) -> int:
-    """Write the inlined rows of some tables into files; returns how many there were."""
-    context = scope.context
-
-    def change(draft: Draft) -> int:
-        wanted = tables(draft)
-        steps = Steps(progress, "flush inlined rows", "tables", len(wanted))
-        # All are written before any is staged, so that a failure leaves a transaction as it was.
-        written = [
-            write_inlined(
-                draft, table, writer_for(draft, table, context.storage, context.options, draft.written)
-            )
-            for table in steps.over(wanted)
-        ]
-        flushes = [each for each in written if each is not None]
-        for each in flushes:
-            each.stage(draft)
-        return sum(each.count for each in flushes)
-
-    return scope.apply(change)[0]

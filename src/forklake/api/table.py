@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
-from forklake.api.maintenance import flush
 from forklake.api.notebook import shown, table_html
 from forklake.api.rows import RowVerbs
 from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
@@ -13,6 +12,7 @@ from forklake.commit.draft import Draft
 from forklake.commit.restore import restore_table
 from forklake.commit.write_target import OPTION, check_tag, options_of, without_options
 from forklake.compact.compaction import CompactResult, compact_one, delete_planner, merge_planner
+from forklake.compact.flush import flush
 from forklake.context.scope import Scope
 from forklake.display import Listing
 from forklake.engine.select import count_rows
@@ -23,7 +23,7 @@ from forklake.model.entities import Column
 from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, quoted
-from forklake.model.options import NAMES, Options, parse_option
+from forklake.model.options import NAMES, Options, option_text, parse_table_option
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, Snapshot
 from forklake.model.sql.ddl import ColumnSpec, DefaultSource, default_text
@@ -257,16 +257,16 @@ class Table(RowVerbs):
         self._scope.with_commit_info(**info).apply(change)
 
     def set_option(self, name: str, value: object, **info: Unpack[CommitInfo]) -> None:
-        """Set a write option of this table, such as `target_file_size`; None goes back to the lake's."""
-        text = None if value is None else str(parse_option(name, value))
+        """Set an option of this table, such as `target_file_size`; None goes back to the lake's."""
+        text = None if value is None else option_text(parse_table_option(name, value))
         if value is None and name not in NAMES:
-            parse_option(name, value)
+            parse_table_option(name, value)
         self._scope.with_commit_info(**info).apply(
             lambda draft: draft.set_tag(draft.table(self._id), None, f"{OPTION}{name}", text)
         )
 
     def options(self) -> Options:
-        """The write options that apply to this table."""
+        """The options that apply to this table."""
         draft = self._scope.read()
         return options_of(draft, draft.table(self._id), self._scope.context.options)
 

@@ -40,10 +40,14 @@ class Flush:
             staged.add_file(file, newest_row=self.newest_row)
 
 
-def write_inlined(draft: Draft, table: Table, writer: TableWriter) -> Flush | None:
-    """Write every inlined row of a table that is committed into files; None if there is none."""
+def write_inlined(draft: Draft, table: Table, writer: TableWriter, *, own: bool = False) -> Flush | None:
+    """Write every inlined row of a table that is committed into files; None if there is none.
+
+    With `own`, only rows that the catalog has not inherited.
+    """
     plan = plan_files(draft.source(table), [])
-    stored = [part for part in plan.rows if part.file.id >= 0]
+    mine = draft.head.catalog_id
+    stored = [part for part in plan.rows if part.file.id >= 0 and (not own or part.file.source == mine)]
     if not stored:
         return None
     rows = _moved(stored, table.columns)

@@ -10,7 +10,7 @@ from forklake.data.storage.storage import Storage
 from forklake.engine.local import Engine
 from forklake.errors import StorageError
 from forklake.model.names import is_absolute
-from forklake.model.options import Options, parse_option
+from forklake.model.options import Options, option_text, parse_option
 from forklake.store.backend import Database
 from forklake.store.cache import StateCache
 from forklake.store.settings import set_setting, settings
@@ -39,8 +39,12 @@ class LakeContext:
         """Change a setting of the lake, for tables that have none of their own."""
         parsed = parse_option(name, value)
         with self.database.transaction() as session:
-            set_setting(session, name, str(parsed))
+            set_setting(session, name, option_text(parsed))
             session.commit()
+        self.forget_options()
+
+    def forget_options(self) -> None:
+        """Read the settings of the lake again when they are next needed: others may have changed them."""
         self._options = None
 
     def discard(self, paths: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -17,6 +18,7 @@ from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.storage import Storage
 from forklake.display import Shown
 from forklake.errors import InvalidArgument, StorageError
+from forklake.maintenance.expire import Expiry
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 from forklake.store.garbage import (
@@ -42,6 +44,7 @@ from forklake.store.paths import own_data_paths
 
 _AT_ONCE = 5_000
 _KINDS: tuple[FileKind, ...] = ("data_file", "delete_file")
+_LOOKING_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class GarbageResult(Shown):
     scheduled_bytes: int
     removed: int
     """How many files were removed, or with `dry_run` would be."""
+    removed_bytes: int
     kept: tuple[KeptFile, ...]
     """Files that could not be removed: they are tried again; and those that are not the lake's to remove."""
     dry_run: bool
@@ -71,6 +75,7 @@ class GarbageResult(Shown):
 @dataclass(slots=True)
 class _Removed:
     count: int = 0
+    bytes: int = 0
     kept: list[KeptFile] = field(default_factory=list[KeptFile])
 
 
@@ -81,19 +86,22 @@ def collect(
     older_than: object,
     dry_run: bool,
     progress: OnProgress | None,
+    before: Expiry | None = None,
 ) -> GarbageResult:
-    """Remove rows that nobody can reach, and files that were scheduled for deletion long enough ago."""
+    """Remove rows that nobody can reach, and files that were scheduled for deletion long enough ago.
+
+    A dry run may ask what would be, were some snapshots expired `before`.
+    """
     age = check_age(older_than)
     database.check_writable()
     steps = Steps(progress, "collect garbage", "steps", 5)
-    files, size = _mark(database, steps, dry_run=dry_run)
-    before = database.now() - age
+    files, size = _mark(database, steps, before, dry_run=dry_run)
     removed = _Removed()
-    for batch in _due(database, before):
+    for batch in _due(database, database.now() - age):
         _sweep(database, storage, batch, removed, dry_run=dry_run)
     steps.add(1)
     steps.end()
-    return GarbageResult(files, size, removed.count, tuple(removed.kept), dry_run)
+    return GarbageResult(files, size, removed.count, removed.bytes, tuple(removed.kept), dry_run)
 
 
 def check_age(older_than: object) -> timedelta:
@@ -103,10 +111,12 @@ def check_age(older_than: object) -> timedelta:
     return older_than
 
 
-def _mark(database: Database, steps: Steps, *, dry_run: bool) -> tuple[int, int]:
+def _mark(database: Database, steps: Steps, before: Expiry | None, *, dry_run: bool) -> tuple[int, int]:
     """Schedule the files of rows that nobody can reach, and remove the rows, batch by batch."""
     collection = -1 - secrets.randbits(62)
     with begin_cleaning(database) as session:
+        if before is not None and dry_run:
+            before(session, None)
         note_reach(session, collection)
         if dry_run:
             return count_out_of_reach(session)
@@ -162,6 +172,7 @@ def _sweep(
     going, staying = _sorted_out(database, batch, removed)
     if dry_run:
         removed.count += len(going)
+        removed.bytes += sum(_sizes(storage, going))
         return
     with begin_cleaning(database) as session:
         hold_lineages(session)
@@ -170,6 +181,7 @@ def _sweep(
         session.commit()
     named = named_files(database, [file.path for file in going])
     going = [file for file in going if file.path not in named]
+    sizes = dict(zip((file.path for file in going), _sizes(storage, going), strict=True))
     failures: dict[str, StorageError] = {}
     for relative in (True, False):
         failures |= storage.delete_each(
@@ -177,6 +189,7 @@ def _sweep(
         )
     removed.kept += [KeptFile(path, str(error), failed=True) for path, error in failures.items()]
     gone = [file.path for file in going if file.path not in failures]
+    removed.bytes += sum(sizes[path] for path in gone)
     with begin_cleaning(database) as session:
         unschedule_files(session, [*gone, *named])
         session.commit()
@@ -203,6 +216,19 @@ def _sorted_out(
         else:
             going.append(file)
     return going, staying
+
+
+def _sizes(storage: Storage, files: Sequence[Scheduled]) -> list[int]:
+    """How large files are; one that is gone, or cannot be looked at, takes nothing."""
+
+    def size(file: Scheduled) -> int:
+        try:
+            return storage.info(file.path, file.path_is_relative).size
+        except StorageError:
+            return 0
+
+    with ThreadPoolExecutor(_LOOKING_THREADS, "forklake-collect") as pool:
+        return list(pool.map(size, files))
 
 
 def _is_own(file: Scheduled, folders: Sequence[str]) -> bool:

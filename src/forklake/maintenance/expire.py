@@ -6,7 +6,7 @@ removed here; the collection of garbage removes what no catalog reaches any more
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -36,6 +36,8 @@ from forklake.store.retention import (
 )
 
 _AT_ONCE = 10_000
+NEVER = to_utc(datetime.min)
+"""Nothing is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def cutoff(database: Database, older_than: object) -> datetime | None:
             try:
                 return database.now() - older_than
             except OverflowError:
-                return to_utc(datetime.min)
+                return NEVER
         case datetime():
             return to_utc(older_than)
         case _:
@@ -177,9 +179,7 @@ def expire_lake(
     Catalogs that were dropped before that time are forgotten: nobody can bring them back, and what only they
     reached can be removed.
     """
-    before, kept = cutoff(database, older_than), check_keep_last(keep_last)
-    if before is None:
-        raise InvalidArgument("say which snapshots are to be expired: older_than=timedelta(days=7)")
+    expire = expiry(database, older_than, keep_last)
     database.check_writable()
     dropped: list[str] = []
     if not dry_run:
@@ -187,6 +187,23 @@ def expire_lake(
         # What a dropped catalog's distributed snapshots left behind is removed first, while it is known.
         sweep(database, storage, database.now(), progress)
     with begin_cleaning(database) as session:
+        moved, forgotten = expire(session, progress)
+        if not dry_run:
+            session.commit()
+    return LakeExpireResult(moved, tuple(dropped), forgotten, dry_run)
+
+
+Expiry = Callable[[Session, OnProgress | None], tuple[int, int]]
+"""Expires snapshots in a transaction; gives how many catalogs were expired, and how many are forgotten."""
+
+
+def expiry(database: Database, older_than: object, keep_last: object) -> Expiry:
+    """What expires old snapshots of every catalog, and forgets catalogs that were dropped long ago."""
+    before, kept = cutoff(database, older_than), check_keep_last(keep_last)
+    if before is None:
+        raise InvalidArgument("say which snapshots are to be expired: older_than=timedelta(days=7)")
+
+    def expire(session: Session, progress: OnProgress | None) -> tuple[int, int]:
         hold_lineages(session)
         moved = expirable_catalogs(session, before)
         if kept > 1:
@@ -198,9 +215,9 @@ def expire_lake(
             steps.add(len(part))
         forgotten = _forget(session, before)
         steps.end()
-        if not dry_run:
-            session.commit()
-    return LakeExpireResult(len(moved), tuple(dropped), forgotten, dry_run)
+        return len(moved), forgotten
+
+    return expire
 
 
 def _forget(session: Session, before: datetime) -> int:

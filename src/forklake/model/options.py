@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from forklake.errors import InvalidArgument
@@ -12,11 +13,24 @@ from forklake.errors import InvalidArgument
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"\s*(\d+)\s*([KMG]?I?B?)\s*\Z", re.IGNORECASE | re.ASCII)
 _CODECS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+_SPANS = {
+    "weeks": timedelta(weeks=1),
+    "days": timedelta(days=1),
+    "hours": timedelta(hours=1),
+    "minutes": timedelta(minutes=1),
+    "seconds": timedelta(seconds=1),
+    "microseconds": timedelta(microseconds=1),
+}
+_SPAN_UNITS = {
+    name: unit for word, unit in _SPANS.items() for name in (word, word.removesuffix("s"), word[0])
+} | {"m": _SPANS["minutes"]}
+_SPAN = re.compile(r"\s*(\d{1,12})\s*([a-z]+)\s*\Z", re.IGNORECASE | re.ASCII)
+_NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Write options. Those of a table override those of the lake."""
+    """Settings of writes and of checkpoints. Those of a table override those of the lake."""
 
     data_inlining_row_limit: int = 100
     """A write of at most this many rows, or deletes from one file, is inlined in the metadata."""
@@ -24,6 +38,18 @@ class Options:
     parquet_row_group_size: int = 122_880
     parquet_compression: str = "zstd"
     parquet_compression_level: int = 3
+    auto_compact: bool = True
+    """Whether a checkpoint flushes, compacts and rewrites files of the table."""
+    rewrite_delete_threshold: float = 0.95
+    """A checkpoint rewrites files of which at least this share of rows is deleted."""
+    expire_older_than: timedelta | None = timedelta(days=30)
+    """A checkpoint expires snapshots that are older; None if it expires none. Of the lake only."""
+    keep_last_snapshots: int = 1
+    """So many of the latest snapshots of each catalog are never expired by a checkpoint. Of the lake only."""
+    delete_older_than: timedelta = timedelta(days=2)
+    """A checkpoint removes files that have been out of reach for this long. Of the lake only."""
+    orphans_older_than: timedelta = timedelta(days=7)
+    """A checkpoint removes orphans that are older. Of the lake only."""
 
     def with_settings(self, settings: Mapping[str, str]) -> Options:
         """With what was set, as it is stored."""
@@ -32,22 +58,44 @@ class Options:
 
 
 NAMES = tuple(Options.__slots__)
+OF_LAKE = ("expire_older_than", "keep_last_snapshots", "delete_older_than", "orphans_older_than")
+"""Options that a table cannot have, since history and files are the lake's."""
 
 
 def parse_option(name: str, value: object) -> Any:
     """The value of a setting, checked."""
     if name not in NAMES:
         raise InvalidArgument(f"there is no option {name!r}: there are {', '.join(NAMES)}")
-    if name == "parquet_compression":
-        codec = str(value).lower()
-        if codec not in _CODECS:
-            raise InvalidArgument(f"unknown compression {value!r}: there are {', '.join(_CODECS)}")
-        return codec
+    parse = _PARSED.get(name)
+    if parse is not None:
+        return parse(name, value)
     number = _size(value) if name == "target_file_size" else _whole(name, value)
     least = 0 if name == "data_inlining_row_limit" else 1
     if not least <= number < 2**62:
         raise InvalidArgument(f"{name} must be at least {least}, not {value!r}")
     return number
+
+
+def parse_table_option(name: str, value: object) -> Any:
+    """The value of a setting of one table, checked."""
+    parsed = parse_option(name, value)
+    if name in OF_LAKE:
+        raise InvalidArgument(f"{name} is an option of the lake: lake.set_option({name!r}, {value!r})")
+    return parsed
+
+
+def option_text(value: Any) -> str:
+    """A checked value as it is stored: text that DuckDB reads too, and `parse_option`."""
+    match value:
+        case None:
+            return _NEVER
+        case bool():
+            return "true" if value else "false"
+        case timedelta():
+            unit = next(name for name, one in _SPANS.items() if not value % one)
+            return f"{value // _SPANS[unit]} {unit}"
+        case _:
+            return str(value)
 
 
 def _whole(name: str, value: object) -> int:
@@ -64,3 +112,59 @@ def _size(value: object) -> int:
     if match is None:
         raise InvalidArgument(f"a file size is a number of bytes or text such as '512MiB', not {value!r}")
     return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def _codec(name: str, value: object) -> str:
+    codec = str(value).lower()
+    if codec not in _CODECS:
+        raise InvalidArgument(f"unknown compression {value!r}: there are {', '.join(_CODECS)}")
+    return codec
+
+
+def _flag(name: str, value: object) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        raise InvalidArgument(f"{name} is true or false, not {value!r}")
+    return text == "true"
+
+
+def _share(name: str, value: object) -> float:
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        share = float(str(value))
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InvalidArgument(f"{name} is the share of rows that are deleted, from 0 to 1, not {value!r}")
+    return share
+
+
+def _age(name: str, value: object) -> timedelta:
+    """An age: a timedelta, or text such as `7 days` or `12h`."""
+    match = _SPAN.match(value) if isinstance(value, str) else None
+    unit = None if match is None else _SPAN_UNITS.get(match[2].lower())
+    try:
+        age = value if match is None or unit is None else int(match[1]) * unit
+    except OverflowError:
+        age = None
+    if not isinstance(age, timedelta) or age < timedelta(0):
+        raise InvalidArgument(f"{name} is an age such as timedelta(days=7) or '7 days', not {value!r}")
+    return age
+
+
+def _age_or_never(name: str, value: object) -> timedelta | None:
+    """An age, or None for what has none."""
+    if value is None or str(value).lower() == _NEVER:
+        return None
+    return _age(name, value)
+
+
+_PARSED: dict[str, Callable[[str, object], Any]] = {
+    "parquet_compression": _codec,
+    "auto_compact": _flag,
+    "rewrite_delete_threshold": _share,
+    "expire_older_than": _age_or_never,
+    "delete_older_than": _age,
+    "orphans_older_than": _age,
+}

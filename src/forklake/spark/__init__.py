@@ -1,4 +1,4 @@
-"""forklake on Spark: `session()`, `SparkCatalog`, and the format "forklake".
+"""forklake on Spark: `session()`, `SparkCatalog`, `checkpoint()`, and the format "forklake".
 
 Needs the extra `spark`: `pip install '.[spark]'` in a clone.
 """
@@ -14,6 +14,7 @@ if find_spec("pyspark") is None:
 
 if TYPE_CHECKING:
     from forklake.spark.catalog import SparkCatalog
+    from forklake.spark.lake_checkpoint import checkpoint
     from forklake.spark.sessions import session
     from forklake.spark.source.source import ForklakeDataSource
 else:
@@ -22,9 +23,10 @@ else:
         __name__,
         {
             "forklake.spark.catalog": ("SparkCatalog",),
+            "forklake.spark.lake_checkpoint": ("checkpoint",),
             "forklake.spark.sessions": ("session",),
             "forklake.spark.source.source": ("ForklakeDataSource",),
         },
     )
 
-__all__ = ["ForklakeDataSource", "SparkCatalog", "session"]
+__all__ = ["ForklakeDataSource", "SparkCatalog", "checkpoint", "session"]

@@ -26,7 +26,10 @@ from forklake.compact.compaction import (
     delete_planner,
     merge_planner,
 )
+from forklake.context.catalog_scope import CatalogScope
 from forklake.errors import InvalidArgument
+from forklake.maintenance.checkpoint import CheckpointResult
+from forklake.maintenance.checkpoint import checkpoint as run_checkpoint
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
@@ -247,6 +250,22 @@ class SparkCatalog(Handle):
         """Rewrite files of which at least this share of rows is deleted, of one table or of all."""
         table, threshold = table_first(table, threshold)
         return self._compact(table, delete_planner(threshold), info, dry_run=dry_run, progress=progress)
+
+    def checkpoint(
+        self,
+        *,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> CheckpointResult:
+        """Flush, expire, compact and rewrite deletes of the catalog, on Spark; see `Catalog.checkpoint`."""
+        scope = scope_of(self.catalog)
+        if not isinstance(scope, CatalogScope):
+            raise InvalidArgument("a checkpoint commits table by table: not in a transaction")
+        runner = runner_on(prepare(self.spark), scope.context.storage)
+        return run_checkpoint(
+            scope.context, info=info, catalog=scope, runner=runner, dry_run=dry_run, progress=progress
+        )
 
     def _compact(
         self,

@@ -1,12 +1,13 @@
 """Named SQL statements, read from the `.sql` files beside this module.
 
-A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql` and `write.sql`
-serve every backend; `write.embedded.sql` is for SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and
-so on: what stands in a narrower file counts. `x IN ids($name)` compares with a set of numbers,
-`x IN texts($name)` with one of texts, and `FROM texts($name) AS k(value)` lists texts; all are bound as JSON,
-as are `FROM spans($name)`, which lists `k.catalog_id, k.low, k.high`, `FROM copies($name)`, which lists
-`k.old_id, k.new_id, k.data_file_id`, and `FROM keys($name)`, which lists `k.catalog_id, k.id`. `forever()` is
-the number that no snapshot has.
+A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql`, `write.sql`,
+`clean.sql` and `checkpoint.sql` serve every backend; `write.embedded.sql` is for SQLite and DuckDB,
+`read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrower file counts.
+
+`x IN ids($name)` compares with a set of numbers, `x IN texts($name)` with one of texts, and
+`FROM texts($name) AS k(value)` lists texts; all are bound as JSON, as are `FROM spans($name)`, which lists
+`k.catalog_id, k.low, k.high`, `FROM copies($name)`, which lists `k.old_id, k.new_id, k.data_file_id`, and
+`FROM keys($name)`, which lists `k.catalog_id, k.id`. `forever()` is the number that no snapshot has.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited, `out_of_reach(data_file)`
 whether nobody can reach a row `e`, `reason_of(e)` why, and `unseen(e.catalog_id)` whether nobody has anything
 of a catalog.
@@ -42,6 +43,7 @@ from forklake.store.reach_conditions import (
     unseen,
 )
 
+KINDS = ("read", "files", "write", "clean", "checkpoint")
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)
 _IDS = re.compile(r"\bIN ids\((\$\w+)\)")
@@ -90,7 +92,7 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
     """Every statement as one backend runs it, by name."""
     found: dict[str, str] = {}
     for family in _FAMILIES[dialect]:
-        for kind in ("read", "files", "write", "clean"):
+        for kind in KINDS:
             source = files("forklake.store").joinpath("sql", f"{kind}{family}.sql")
             if source.is_file():
                 found.update(parse(source.read_text(encoding="utf-8")))

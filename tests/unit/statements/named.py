@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import forklake
+from forklake.store.statements import KINDS as KINDS
 from forklake.store.statements import Dialect, parse
 
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "duckdb", "postgresql")
@@ -35,8 +36,7 @@ def named_in(prefix: str) -> set[str]:
 
 READS, WRITES = named_in("read") | named_in("files"), named_in("write")
 # Whoever cleans a lake looks at all catalogs at once.
-CLEANING = named_in("clean")
-KINDS = ("read", "files", "write", "clean")
+CLEANING = named_in("clean") | named_in("checkpoint")
 
 
 def reads(dialect: Dialect) -> set[str]:
