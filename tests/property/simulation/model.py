@@ -1,0 +1,136 @@
+"""What catalogs hold, in memory: versions of rows by key, and which commits each catalog knows.
+
+No key is used twice, and every commit is an event with a number of its own. Of two versions of a row, the
+later one was written by somebody who knew the other; where neither knew the other, they are in conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+Live = dict[str, dict[int, int]]
+"""Tables by name, and their values by key."""
+
+
+class Version(NamedTuple):
+    """What an event made of a row or a table; None if it is gone."""
+
+    event: int
+    value: int | None
+
+
+@dataclass(slots=True)
+class State:
+    """What a catalog knows at a snapshot. It is never changed: a commit makes another one."""
+
+    events: frozenset[int] = frozenset()
+    tables: dict[str, Version] = field(default_factory=dict[str, Version])
+    rows: dict[str, dict[int, Version]] = field(default_factory=dict[str, dict[int, Version]])
+    _live: Live | None = None
+
+    def live(self) -> Live:
+        """What can be read."""
+        if self._live is None:
+            self._live = {
+                name: {key: row.value for key, row in self.rows[name].items() if row.value is not None}
+                for name, table in self.tables.items()
+                if table.value is not None
+            }
+        return self._live
+
+    def written(self, event: int, table: str, values: Mapping[int, int | None]) -> State:
+        """With other values of some rows, or without them."""
+        rows = {**self.rows.get(table, {}), **{key: Version(event, value) for key, value in values.items()}}
+        return State(self.events | {event}, self.tables, {**self.rows, table: rows})
+
+    def defined(self, event: int, table: str, *, exists: bool) -> State:
+        """With a table, or without it."""
+        tables = {**self.tables, table: Version(event, 1 if exists else None)}
+        return State(self.events | {event}, tables, {table: {}, **self.rows})
+
+    def updated(self, event: int, table: str, values: Mapping[int, int | None]) -> State:
+        """With other values of those of some rows that are there."""
+        there = self.live().get(table, {})
+        return self.written(event, table, {key: value for key, value in values.items() if key in there})
+
+    def restored(self, event: int, past: State, tables: Iterable[str]) -> State:
+        """With some tables as they were before."""
+        found = self
+        for table in tables:
+            now, then = self.live().get(table, {}), past.live().get(table, {})
+            differing = {key: then.get(key) for key in now.keys() | then.keys() if now.get(key) != then.get(key)}
+            if differing:
+                found = found.written(event, table, differing)
+        return found
+
+    def conflicts(self, source: State) -> bool:
+        """Whether both changed a row or a table, neither knowing of the other."""
+        return any(
+            theirs.event not in self.events and ours.event not in source.events
+            for mine, yours in ((self.tables, source.tables), *self._common(source))
+            for key, theirs in yours.items()
+            if (ours := mine.get(key)) is not None
+        )
+
+    def _common(self, source: State) -> list[tuple[dict[int, Version], dict[int, Version]]]:
+        return [(self.rows[name], rows) for name, rows in source.rows.items() if name in self.rows]
+
+    def merged(self, source: State) -> State:
+        """With all that another one knows."""
+        tables, rows = dict(self.tables), dict(self.rows)
+        for name, table in source.tables.items():
+            if table.event not in self.events:
+                tables[name] = table
+        for name, versions in source.rows.items():
+            news = {key: row for key, row in versions.items() if row.event not in self.events}
+            rows[name] = {**rows.get(name, {}), **news}
+        return State(self.events | source.events, tables, rows)
+
+
+@dataclass(slots=True)
+class CatalogModel:
+    """A catalog with its history, as far as it is retained."""
+
+    id: int
+    name: str
+    state: State
+    history: dict[int, State]
+    times: dict[int, datetime]
+    expires: datetime | None = None
+    dropped: datetime | None = None
+    may_be_forgotten: bool = False
+    """Whether it was dropped, and what was dropped then has been expired."""
+
+    @property
+    def head(self) -> int:
+        return max(self.history)
+
+    def commit(self, snapshot: int, time: datetime, state: State) -> None:
+        """Go on to another state."""
+        self.state = self.history[snapshot] = state
+        self.times[snapshot] = time
+
+    def forked(self, id: int, name: str, at: int, own: int, time: datetime) -> CatalogModel:
+        """A fork that begins at one of the snapshots."""
+        history = {snapshot: state for snapshot, state in self.history.items() if snapshot <= at}
+        times = {snapshot: self.times[snapshot] for snapshot in history}
+        made = CatalogModel(id, name, history[at], history, times)
+        made.commit(own, time, history[at])
+        return made
+
+    def keep(self, snapshots: Iterable[int]) -> None:
+        """Expire all but some snapshots."""
+        kept = set(snapshots)
+        self.history = {snapshot: state for snapshot, state in self.history.items() if snapshot in kept}
+
+    def expirable(self, before: datetime, keep_last: int, floor: int | None) -> set[int]:
+        """The snapshots before a time, but for the last ones and those that something was begun from."""
+        candidates = sorted(self.history)[:-keep_last]
+        return {
+            snapshot
+            for snapshot in candidates
+            if self.times[snapshot] < before and (floor is None or snapshot < floor)
+        }

@@ -1,0 +1,194 @@
+"""What clients do to rows and tables of one catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import forklake
+from tests.property.simulation.client import Client
+from tests.property.simulation.database import Written
+from tests.property.simulation.model import CatalogModel, State
+
+Change = Callable[[State], State]
+MILLION = 10**6
+
+
+def changing(catalog: CatalogModel, change: Change) -> Callable[[Written], None]:
+    """What a commit to a catalog does to the model."""
+
+    def effect(written: Written) -> None:
+        for owner, snapshot, time in written.snapshots:
+            assert owner == catalog.id, f"a commit to catalog {owner} instead of {catalog.id}"
+            catalog.commit(snapshot, time, change(catalog.state))
+
+    return effect
+
+
+def same(state: State) -> State:
+    """What only moves rows."""
+    return state
+
+
+def chosen(client: Client, random: Random) -> tuple[CatalogModel, str, forklake.Catalog]:
+    """Some catalog, and one of its tables."""
+    catalog = client.world.some_catalog(random)
+    table = random.choice(sorted(catalog.state.live()))
+    return catalog, table, client.lake.catalog(catalog.name)
+
+
+def some_keys(catalog: CatalogModel, table: str, random: Random) -> list[int]:
+    """Up to two keys of rows that are there."""
+    there = sorted(catalog.state.live()[table])
+    return sorted(random.sample(there, min(len(there), random.randint(1, 2))))
+
+
+def among(keys: list[int]) -> str:
+    """A condition on keys."""
+    return f"k IN ({', '.join(map(str, keys))})" if keys else "false"
+
+
+def fresh(client: Client, random: Random, most: int = 3) -> dict[int, int]:
+    """Values of new keys."""
+    world = client.world
+    return {next(world.numbers): next(world.numbers) for _ in range(random.randint(1, most))}
+
+
+def as_rows(values: dict[int, int]) -> list[dict[str, Any]]:
+    return [{"k": key, "v": value} for key, value in values.items()]
+
+
+def append(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    event, values = next(client.world.numbers), fresh(client, random)
+    client.effect = changing(catalog, lambda state: state.written(event, table, values))
+    handle.table(table).append(as_rows(values))
+
+
+def delete(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    event, keys = next(client.world.numbers), some_keys(catalog, table, random)
+    client.effect = changing(catalog, lambda state: state.updated(event, table, dict.fromkeys(keys)))
+    handle.table(table).delete(among(keys))
+
+
+def update(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    event, keys = next(client.world.numbers), some_keys(catalog, table, random)
+    base = next(client.world.numbers) * MILLION
+    values = {key: base + key for key in keys}
+    client.effect = changing(catalog, lambda state: state.updated(event, table, values))
+    handle.table(table).update({"v": f"{base} + k"}, among(keys))
+
+
+def upsert(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    event, values = next(client.world.numbers), fresh(client, random, 1)
+    values |= {key: next(client.world.numbers) for key in some_keys(catalog, table, random)}
+    client.effect = changing(catalog, lambda state: state.written(event, table, values))
+    handle.table(table).merge(as_rows(values), "k")
+
+
+def overwrite(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    event, values = next(client.world.numbers), fresh(client, random, 2)
+    if random.random() < 0.5:
+        keys = some_keys(catalog, table, random)
+        client.effect = changing(
+            catalog,
+            lambda state: state.updated(event, table, dict.fromkeys(keys)).written(event, table, values),
+        )
+        handle.table(table).overwrite(as_rows(values), where=among(keys))
+        return
+
+    def change(state: State) -> State:
+        gone = dict.fromkeys(state.live()[table])
+        return state.updated(event, table, gone).written(event, table, values)
+
+    client.effect = changing(catalog, change)
+    handle.table(table).overwrite(as_rows(values))
+
+
+def transact(client: Client, random: Random) -> None:
+    """Rows of two tables, in one commit."""
+    catalog = client.world.some_catalog(random)
+    tables = sorted(catalog.state.live())
+    into, of = random.choice(tables), random.choice(tables)
+    event, values = next(client.world.numbers), fresh(client, random)
+    keys = some_keys(catalog, of, random)
+    client.effect = changing(
+        catalog,
+        lambda state: state.written(event, into, values).updated(event, of, dict.fromkeys(keys)),
+    )
+    with client.lake.catalog(catalog.name).transaction() as tx:
+        tx.table(into).append(as_rows(values))
+        tx.table(of).delete(among(keys))
+
+
+def import_files(client: Client, random: Random) -> None:
+    """Files of others become part of a table: they are not the lake's to remove."""
+    catalog, table, handle = chosen(client, random)
+    world = client.world
+    event, values = next(world.numbers), fresh(client, random)
+    folder = world.folder / ("files/theirs" if random.random() < 0.3 else "theirs")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"import {event}.parquet"
+    pq.write_table(pa.table({"k": list(values), "v": list(values.values())}), path)
+    world.imports.add(str(path))
+    world.file_times[str(path)] = world.now
+    client.effect = changing(catalog, lambda state: state.written(event, table, values))
+    handle.table(table).add_files(path, mapping="by_name")
+
+
+def create_table(client: Client, random: Random) -> None:
+    catalog = client.world.some_catalog(random)
+    event = next(client.world.numbers)
+    name = f"x{event}"
+    client.effect = changing(catalog, lambda state: state.defined(event, name, exists=True))
+    with client.lake.catalog(catalog.name).transaction() as tx:
+        made = tx.create_table(name, "k BIGINT, v BIGINT")
+        if random.random() < 0.7:
+            made.set_option("data_inlining_row_limit", 0)
+
+
+def drop_table(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    if table in ("t", "u"):
+        return
+    event = next(client.world.numbers)
+    client.effect = changing(catalog, lambda state: state.defined(event, table, exists=False))
+    handle.drop_table(table)
+
+
+def restore(client: Client, random: Random) -> None:
+    """Rows of a table as they were at some retained snapshot."""
+    catalog, table, handle = chosen(client, random)
+    snapshot = random.choice(sorted(catalog.history))
+    past = catalog.history[snapshot]
+    if table not in past.live():
+        return
+    event = next(client.world.numbers)
+    client.effect = changing(catalog, lambda state: state.restored(event, past, [table]))
+    handle.table(table).restore(snapshot)
+
+
+def flush(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    client.effect = changing(catalog, same)
+    handle.table(table).flush_inlined()
+
+
+def compact(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    client.effect = changing(catalog, same)
+    handle.table(table).compact()
+
+
+def rewrite_deletes(client: Client, random: Random) -> None:
+    catalog, table, handle = chosen(client, random)
+    client.effect = changing(catalog, same)
+    handle.table(table).rewrite_deletes(0)
