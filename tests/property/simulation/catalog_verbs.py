@@ -25,7 +25,7 @@ def create(client: Client, random: Random) -> None:
 
     def effect(written: Written) -> None:
         ((owner, snapshot, time),) = written.snapshots
-        world.add(CatalogModel(owner, name, State(), {snapshot: State()}, {snapshot: time}))
+        world.add(CatalogModel(owner, name, State(), {snapshot: State()}, {snapshot: time}, owner))
 
     client.effect = effect
     catalog = client.lake.create_catalog(name)
@@ -75,7 +75,7 @@ def fork(client: Client, random: Random) -> None:
 def merge(client: Client, random: Random) -> None:
     world = client.world
     target, source = world.some_catalog(random), world.some_catalog(random)
-    if target is source:
+    if target is source or target.root != source.root:
         return
     alone = not world.scheduler.is_shared
     refused = alone and target.state.conflicts(source.state)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
+import duckdb
+
 import forklake
 from forklake.context.lake_context import LakeContext
+from forklake.data.storage.storage import Storage, open_storage
 from forklake.engine.local import Engine
 from forklake.errors import (
     CommitConflict,
@@ -29,13 +33,26 @@ MEANWHILE = (CommitConflict, NamingError, ReservationError)
 """What a client may hear because of what others did meanwhile."""
 
 
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    engine = Engine(open_storage("/"), threads=1)
+    return engine._open()
+
+
+def shared_engine(storage: Storage) -> Engine:
+    """An engine whose DuckDB all share: to open one takes longer than many a step."""
+    engine = Engine(storage)
+    engine._database = _duckdb()
+    return engine
+
+
 class Client:
     """A program that uses the lake."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.storage = SimulatedStorage(world.data_path, self)
-        self.engine = Engine(self.storage, threads=1)
+        self.engine = shared_engine(self.storage)
         self.dead = False
         self.random = Random()
         self.effect: Effect | None = None
@@ -68,7 +85,7 @@ class Client:
             if not self.fired and not meanwhile:
                 raise Violation(f"refused without a reason: {type(error).__name__}: {error}") from error
         finally:
-            self.effect = None
+            self.effect = self._fault = None
 
     def revive(self) -> None:
         """Begin anew, as a program that is started again."""
@@ -78,7 +95,6 @@ class Client:
 
     def close(self) -> None:
         """Give everything back."""
-        self.engine.close()
         self.database.close()
 
     # ---- Operations ---

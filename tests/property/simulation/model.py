@@ -99,6 +99,8 @@ class CatalogModel:
     state: State
     history: dict[int, State]
     times: dict[int, datetime]
+    root: int
+    """The catalog that all of its relatives descend from."""
     expires: datetime | None = None
     dropped: datetime | None = None
     may_be_forgotten: bool = False
@@ -117,7 +119,7 @@ class CatalogModel:
         """A fork that begins at one of the snapshots."""
         history = {snapshot: state for snapshot, state in self.history.items() if snapshot <= at}
         times = {snapshot: self.times[snapshot] for snapshot in history}
-        made = CatalogModel(id, name, history[at], history, times)
+        made = CatalogModel(id, name, history[at], history, times, self.root)
         made.commit(own, time, history[at])
         return made
 

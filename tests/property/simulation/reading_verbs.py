@@ -128,14 +128,15 @@ def follow(client: Client, random: Random) -> None:
 
 
 def _told(values: Values, changes: list[dict[str, Any]]) -> Values:
-    """Values after changes, all of them at once."""
+    """Values after changes, one commit after the other."""
     found = dict(values)
-    for change in changes:
-        if change["change_type"] in ("delete", "update_preimage") and found.pop(change["k"], None) != change["v"]:
-            raise Violation(f"{change} was not there")
-    for change in changes:
-        if change["change_type"] in ("insert", "update_postimage"):
-            if change["k"] in found:
-                raise Violation(f"{change} was there already")
+    gone = ("delete", "update_preimage")
+    for change in sorted(changes, key=lambda told: (told["snapshot_id"], told["change_type"] not in gone)):
+        if change["change_type"] in gone:
+            if found.pop(change["k"], None) != change["v"]:
+                raise Violation(f"{change} was not there")
+        elif change["k"] in found:
+            raise Violation(f"{change} was there already")
+        else:
             found[change["k"]] = change["v"]
     return found

@@ -20,7 +20,7 @@ from forklake.store.address import parse_url
 from forklake.store.backend import Database
 from forklake.store.open import open_database
 from tests.property.simulation.checks import Checker
-from tests.property.simulation.client import Client
+from tests.property.simulation.client import Client, shared_engine
 from tests.property.simulation.distributed_verbs import Shared
 from tests.property.simulation.model import CatalogModel
 from tests.property.simulation.picture import Row
@@ -60,13 +60,13 @@ class World:
         self.reader = forklake.Lake(
             open_database(parse_url(url), create=False), open_storage(self.data_path)
         )
-        self.reader._context.engine._threads = 1
+        self.reader._context.engine = shared_engine(self.reader._storage)
         self.clients = [Client(self) for _ in range(CLIENTS)]
         self.checker = Checker(self)
 
     def close(self) -> None:
         """Give everything back."""
-        self.reader.close()
+        self.reader._database.close()
         for client in self.clients:
             client.close()
 
