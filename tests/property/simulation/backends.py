@@ -10,9 +10,11 @@ from pathlib import Path
 
 import forklake
 from tests.contract.conftest import _runner
+from tests.property.simulation.runs import Lakes
 from tests.property.simulation.world import Prepare, World
 from tests.templates import LakeTemplates
 
+BACKENDS = ("sqlite", "duckdb", "postgresql")
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
 
 
@@ -40,8 +42,8 @@ class Embedded:
     """Lakes in files, copied from an empty one."""
 
     def __init__(self, folder: Path, backend: str) -> None:
+        self.backend = backend
         self._folder = folder
-        self._backend = backend
         self._templates = LakeTemplates(folder)
         self._made = 0
 
@@ -51,7 +53,16 @@ class Embedded:
         self._made += 1
         folder = self._folder / f"{self._made}"
         folder.mkdir()
-        self._templates.copy(self._backend, folder / "lake.db")
-        with world(f"{self._backend}:///{folder}/lake.db", folder, prepare) as made:
-            yield made
-        shutil.rmtree(folder)
+        self._templates.copy(self.backend, folder / "lake.db")
+        try:
+            with world(f"{self.backend}:///{folder}/lake.db", folder, prepare) as made:
+                yield made
+        finally:
+            shutil.rmtree(folder)
+
+
+@contextmanager
+def lakes(backend: str) -> Iterator[Lakes]:
+    """Lakes on a backend, each for one program."""
+    with memory_folder() as folder:
+        yield Embedded(folder, backend)

@@ -27,7 +27,9 @@ class Scheduler:
     """Lets lanes run in turns. Without lanes, whoever runs goes on."""
 
     def __init__(self) -> None:
-        self._lanes: dict[int, Lane] = {}
+        self._own = threading.local()
+        """Threads that clients start themselves have no lane: whoever waits for them has its turn."""
+        self._running = 0
         self._back = threading.Semaphore(0)
         self._random = Random()
         self._share = 1.0
@@ -36,7 +38,7 @@ class Scheduler:
     @property
     def is_shared(self) -> bool:
         """Whether several clients run."""
-        return len(self._lanes) > 1
+        return self._running > 1
 
     def run(self, works: list[Callable[[], None]], random: Random) -> None:
         """Run all of them to their ends, interleaved."""
@@ -46,10 +48,9 @@ class Scheduler:
         self._random, self._share, self._stopped = random, random.choice((0.1, 0.4, 1.0)), False
         lanes = [Lane(work) for work in works]
         threads = [threading.Thread(target=self._live, args=(lane,), daemon=True) for lane in lanes]
-        for lane, thread in zip(lanes, threads, strict=True):
+        for thread in threads:
             thread.start()
-            assert thread.ident is not None
-            self._lanes[thread.ident] = lane
+        self._running = len(lanes)
         try:
             while running := [lane for lane in lanes if not lane.done]:
                 self._resume(self._choose(running))
@@ -62,7 +63,7 @@ class Scheduler:
                     self._resume(lane)
             for thread in threads:
                 thread.join()
-            self._lanes.clear()
+            self._running = 0
         for lane in lanes:
             if lane.error is not None:
                 raise lane.error
@@ -78,6 +79,7 @@ class Scheduler:
         self._back.acquire()
 
     def _live(self, lane: Lane) -> None:
+        self._own.lane = lane
         lane.turn.acquire()
         try:
             if not self._stopped:
@@ -90,15 +92,18 @@ class Scheduler:
             lane.done = True
             self._back.release()
 
+    def _lane(self) -> Lane | None:
+        return getattr(self._own, "lane", None)
+
     def pause(self) -> None:
         """Another client may go first."""
-        lane = self._lanes.get(threading.get_ident())
+        lane = self._lane()
         if lane is not None and (self._stopped or self._random.random() < self._share):
             self._give_way(lane)
 
     def wait(self, ready: Condition) -> None:
         """Others go first until a condition holds."""
-        lane = self._lanes.get(threading.get_ident())
+        lane = self._lane()
         if lane is None:
             if not ready():
                 raise Violation("a client waits for what it holds itself")
