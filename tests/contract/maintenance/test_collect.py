@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -208,3 +209,22 @@ def test_what_a_forgotten_catalog_changed_is_a_change_for_merges(
         lake.merge("last", "shop")
     table.update({"v": "'v3'"}, where="id = 3")
     assert ids(last) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_catalogs_that_were_merged_with_each_other_go_together(
+    lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path
+) -> None:
+    names = ("one", "two", "three")
+    for number, name in enumerate(names):
+        lake.fork("shop", name).table("t").append(rows(10 * number, 10 * number + 5))
+    for target in names:
+        for source in names:
+            if source != target:
+                lake.merge(source, target)
+    lake.drop_catalogs([*names, "shop"])
+    for _ in range(2):
+        clean(lake)
+    left = {name: raw(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES}
+    kept = {"ducklake_metadata", "ducklake_snapshot", "ducklake_counter"}
+    assert {name for name, number in left.items() if number} <= kept
+    assert not files(tmp_path)

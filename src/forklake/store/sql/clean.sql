@@ -122,7 +122,8 @@ UPDATE ducklake_catalog_head
 
 -- name: forgettable_catalogs
 -- Dropped catalogs that nobody will bring back: dropped before a time, with no catalog that descends from them and no files
--- of distributed snapshots to be looked after, and merged into no two others, which may have to compare what they have of it.
+-- of distributed snapshots to be looked after, and merged into no two others that somebody can still read, and that may have
+-- to compare what they have of it.
 SELECT h.catalog_id
   FROM ducklake_catalog_head h
  WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time
@@ -131,7 +132,12 @@ SELECT h.catalog_id
                     WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
                     WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL)
-   AND (SELECT count(DISTINCT m.catalog_id) FROM ducklake_catalog_merge m WHERE m.source_catalog_id = h.catalog_id) <= 1;
+   AND (SELECT count(DISTINCT m.catalog_id) FROM ducklake_catalog_merge m
+         WHERE m.source_catalog_id = h.catalog_id
+           AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                         JOIN ducklake_catalog_head v ON v.catalog_id = l.catalog_id
+                        WHERE l.source_catalog_id = m.catalog_id
+                          AND (v.end_snapshot IS NULL OR v.snapshot_time >= $time))) <= 1;
 
 -- name: forget_catalogs
 -- Nobody looks at anything through these catalogs any more.
