@@ -78,7 +78,7 @@ def merge(client: Client, random: Random) -> None:
     if target is source or target.root != source.root:
         return
     alone = not world.scheduler.is_shared
-    refused = alone and target.state.conflicts(source.state)
+    may_be_refused = not alone or any(target.state.contested(source.state))
 
     def effect(written: Written) -> None:
         if not written.snapshots:
@@ -89,7 +89,7 @@ def merge(client: Client, random: Random) -> None:
         merged = source.history.get(up_to)
         if merged is None:
             raise Violation(f"{source.name} was merged at {up_to}, which is expired")
-        if target.state.conflicts(merged):
+        if target.state.differs(merged):
             raise Violation(f"a conflict of {source.name} at {up_to} with {target.name} was passed over")
         target.commit(snapshot, time, target.state.merged(merged))
 
@@ -97,7 +97,7 @@ def merge(client: Client, random: Random) -> None:
     try:
         client.lake.merge(source.name, target.name)
     except MergeConflict as error:
-        if alone and not refused:
+        if not may_be_refused:
             raise Violation(f"{source.name} and {target.name} are not in conflict: {error}") from error
 
 

@@ -6,7 +6,7 @@ later one was written by somebody who knew the other; where neither knew the oth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -66,14 +66,17 @@ class State:
                 found = found.written(event, table, differing)
         return found
 
-    def conflicts(self, source: State) -> bool:
-        """Whether both changed a row or a table, neither knowing of the other."""
-        return any(
-            theirs.event not in self.events and ours.event not in source.events
-            for mine, yours in ((self.tables, source.tables), *self._common(source))
-            for key, theirs in yours.items()
-            if (ours := mine.get(key)) is not None
-        )
+    def contested(self, source: State) -> Iterator[tuple[Version, Version]]:
+        """Versions of rows and tables that both changed, neither knowing of the other."""
+        for mine, yours in ((self.tables, source.tables), *self._common(source)):
+            for key, theirs in yours.items():
+                ours = mine.get(key)
+                if ours and theirs.event not in self.events and ours.event not in source.events:
+                    yield ours, theirs
+
+    def differs(self, source: State) -> bool:
+        """Whether they made different things of any: nobody may pass over these."""
+        return any(ours.value != theirs.value for ours, theirs in self.contested(source))
 
     def _common(self, source: State) -> list[tuple[dict[int, Version], dict[int, Version]]]:
         return [(self.rows[name], rows) for name, rows in source.rows.items() if name in self.rows]
