@@ -11,7 +11,7 @@ from tests.property.simulation.client import Client
 from tests.property.simulation.database import Written
 from tests.property.simulation.faults import Violation
 from tests.property.simulation.model import CatalogModel, State
-from tests.property.simulation.row_verbs import changing, same
+from tests.property.simulation.row_verbs import changing, new_event, same
 
 MOST_CATALOGS = 6
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -30,10 +30,10 @@ def create(client: Client, random: Random) -> None:
     client.effect = effect
     catalog = client.lake.create_catalog(name)
     made = next(found for found in world.live() if found.name == name)
-    event = next(world.numbers)
+    first, second = (new_event(client, table, special=True) for table in "tu")
 
     def define(state: State) -> State:
-        return state.defined(event, "t", exists=True).defined(event, "u", exists=True)
+        return state.defined(first, exists=True).defined(second, exists=True)
 
     client.effect = changing(made, define)
     with catalog.transaction() as tx:
@@ -78,7 +78,7 @@ def merge(client: Client, random: Random) -> None:
     if target is source or target.root != source.root:
         return
     alone = not world.scheduler.is_shared
-    may_be_refused = not alone or any(target.state.contested(source.state))
+    may_be_refused = not alone or target.state.may_refuse(source.state)
 
     def effect(written: Written) -> None:
         if not written.snapshots:

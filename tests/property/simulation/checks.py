@@ -174,7 +174,8 @@ def _keys(
     there: set[int] = set()
     for row in _at(files, snapshot):
         if row["table_id"] not in found:
-            raise Violation(f"a file of table {row['table_id']}, which is gone: {row}")
+            # A fork that drops a table that it inherited leaves the files alone.
+            continue
         number = row["data_file_id"]
         there.add(number)
         newest = row["partial_max"]
@@ -184,7 +185,8 @@ def _keys(
     for row in _at(deletes, snapshot):
         newest = row["partial_max"]
         up_to = snapshot if newest is not None and newest > snapshot else None
-        found[row["table_id"]].add(("deletes", row["delete_file_id"], row["path"], up_to))
+        if row["data_file_id"] in there:
+            found[row["table_id"]].add(("deletes", row["delete_file_id"], row["path"], up_to))
     for row in inlined:
         if row["begin_snapshot"] <= snapshot and row["data_file_id"] in there:
             found[row["table_id"]].add(("deleted", row["data_file_id"], row["position"]))

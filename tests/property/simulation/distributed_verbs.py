@@ -13,7 +13,7 @@ from tests.property.simulation.catalog_verbs import DAY, HOUR
 from tests.property.simulation.client import Client
 from tests.property.simulation.faults import Violation
 from tests.property.simulation.model import CatalogModel, State
-from tests.property.simulation.row_verbs import as_rows, changing, fresh
+from tests.property.simulation.row_verbs import as_rows, changing, fresh, new_event
 
 
 @dataclass(slots=True)
@@ -59,11 +59,11 @@ def commit(client: Client, random: Random) -> None:
         return
     shared = random.choice(world.shared)
     ds, catalog, parts = shared.ds, shared.catalog, list(shared.written)
-    event = next(world.numbers)
+    events = [new_event(client, table) for _, table, _ in parts]
 
     def change(state: State) -> State:
-        for _, table, values in parts:
-            state = state.written(event, table, values)
+        for event, (_, _, values) in zip(events, parts, strict=True):
+            state = state.written(event, values)
         shared.is_over = True
         return state
 

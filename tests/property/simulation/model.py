@@ -15,10 +15,19 @@ Live = dict[str, dict[int, int]]
 """Tables by name, and their values by key."""
 
 
+class Event(NamedTuple):
+    """What a commit did to one table."""
+
+    number: int
+    table: str
+    is_special: bool = False
+    """Whether it defined the table, or was decided upon all of its rows."""
+
+
 class Version(NamedTuple):
     """What an event made of a row or a table; None if it is gone."""
 
-    event: int
+    event: Event
     value: int | None
 
 
@@ -26,7 +35,7 @@ class Version(NamedTuple):
 class State:
     """What a catalog knows at a snapshot. It is never changed: a commit makes another one."""
 
-    events: frozenset[int] = frozenset()
+    events: frozenset[Event] = frozenset()
     tables: dict[str, Version] = field(default_factory=dict[str, Version])
     rows: dict[str, dict[int, Version]] = field(default_factory=dict[str, dict[int, Version]])
     _live: Live | None = None
@@ -41,30 +50,28 @@ class State:
             }
         return self._live
 
-    def written(self, event: int, table: str, values: Mapping[int, int | None]) -> State:
+    def written(self, event: Event, values: Mapping[int, int | None]) -> State:
         """With other values of some rows, or without them."""
+        table = event.table
         rows = {**self.rows.get(table, {}), **{key: Version(event, value) for key, value in values.items()}}
         return State(self.events | {event}, self.tables, {**self.rows, table: rows})
 
-    def defined(self, event: int, table: str, *, exists: bool) -> State:
+    def defined(self, event: Event, *, exists: bool) -> State:
         """With a table, or without it."""
+        table = event.table
         tables = {**self.tables, table: Version(event, 1 if exists else None)}
         return State(self.events | {event}, tables, {table: {}, **self.rows})
 
-    def updated(self, event: int, table: str, values: Mapping[int, int | None]) -> State:
+    def updated(self, event: Event, values: Mapping[int, int | None]) -> State:
         """With other values of those of some rows that are there."""
-        there = self.live().get(table, {})
-        return self.written(event, table, {key: value for key, value in values.items() if key in there})
+        there = self.live().get(event.table, {})
+        return self.written(event, {key: value for key, value in values.items() if key in there})
 
-    def restored(self, event: int, past: State, tables: Iterable[str]) -> State:
-        """With some tables as they were before."""
-        found = self
-        for table in tables:
-            now, then = self.live().get(table, {}), past.live().get(table, {})
-            differing = {key: then.get(key) for key in now.keys() | then.keys() if now.get(key) != then.get(key)}
-            if differing:
-                found = found.written(event, table, differing)
-        return found
+    def restored(self, event: Event, past: State) -> State:
+        """With a table as it was before."""
+        now, then = self.live().get(event.table, {}), past.live().get(event.table, {})
+        keys = now.keys() | then.keys()
+        return self.written(event, {key: then.get(key) for key in keys if now.get(key) != then.get(key)})
 
     def contested(self, source: State) -> Iterator[tuple[Version, Version]]:
         """Versions of rows and tables that both changed, neither knowing of the other."""
@@ -73,6 +80,13 @@ class State:
                 ours = mine.get(key)
                 if ours and theirs.event not in self.events and ours.event not in source.events:
                     yield ours, theirs
+
+    def may_refuse(self, source: State) -> bool:
+        """Whether what is done in a table here may be in the way of what was done there."""
+        theirs, ours = source.events - self.events, self.events - source.events
+        met = {event.table for event in theirs} & {event.table for event in ours}
+        special = {event.table for event in theirs | ours if event.is_special}
+        return bool(met & special) or any(self.contested(source))
 
     def differs(self, source: State) -> bool:
         """Whether they made different things of any: nobody may pass over these."""

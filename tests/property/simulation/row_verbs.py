@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import forklake
 from tests.property.simulation.client import Client
 from tests.property.simulation.database import Written
-from tests.property.simulation.model import CatalogModel, State
+from tests.property.simulation.model import CatalogModel, Event, State
 
 Change = Callable[[State], State]
 MILLION = 10**6
@@ -52,6 +52,10 @@ def among(keys: list[int]) -> str:
     return f"k IN ({', '.join(map(str, keys))})" if keys else "false"
 
 
+def new_event(client: Client, table: str, *, special: bool = False) -> Event:
+    return Event(next(client.world.numbers), table, special)
+
+
 def fresh(client: Client, random: Random, most: int = 3) -> dict[int, int]:
     """Values of new keys."""
     world = client.world
@@ -64,50 +68,50 @@ def as_rows(values: dict[int, int]) -> list[dict[str, Any]]:
 
 def append(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
-    event, values = next(client.world.numbers), fresh(client, random)
-    client.effect = changing(catalog, lambda state: state.written(event, table, values))
+    event, values = new_event(client, table), fresh(client, random)
+    client.effect = changing(catalog, lambda state: state.written(event, values))
     handle.table(table).append(as_rows(values))
 
 
 def delete(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
-    event, keys = next(client.world.numbers), some_keys(catalog, table, random)
-    client.effect = changing(catalog, lambda state: state.updated(event, table, dict.fromkeys(keys)))
+    event, keys = new_event(client, table), some_keys(catalog, table, random)
+    client.effect = changing(catalog, lambda state: state.updated(event, dict.fromkeys(keys)))
     handle.table(table).delete(among(keys))
 
 
 def update(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
-    event, keys = next(client.world.numbers), some_keys(catalog, table, random)
+    event, keys = new_event(client, table), some_keys(catalog, table, random)
     base = next(client.world.numbers) * MILLION
     values = {key: base + key for key in keys}
-    client.effect = changing(catalog, lambda state: state.updated(event, table, values))
+    client.effect = changing(catalog, lambda state: state.updated(event, values))
     handle.table(table).update({"v": f"{base} + k"}, among(keys))
 
 
 def upsert(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
-    event, values = next(client.world.numbers), fresh(client, random, 1)
+    event, values = new_event(client, table, special=True), fresh(client, random, 1)
     values |= {key: next(client.world.numbers) for key in some_keys(catalog, table, random)}
-    client.effect = changing(catalog, lambda state: state.written(event, table, values))
+    client.effect = changing(catalog, lambda state: state.written(event, values))
     handle.table(table).merge(as_rows(values), "k")
 
 
 def overwrite(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
-    event, values = next(client.world.numbers), fresh(client, random, 2)
+    event, values = new_event(client, table, special=True), fresh(client, random, 2)
     if random.random() < 0.5:
         keys = some_keys(catalog, table, random)
         client.effect = changing(
             catalog,
-            lambda state: state.updated(event, table, dict.fromkeys(keys)).written(event, table, values),
+            lambda state: state.updated(event, dict.fromkeys(keys)).written(event, values),
         )
         handle.table(table).overwrite(as_rows(values), where=among(keys))
         return
 
     def change(state: State) -> State:
         gone = dict.fromkeys(state.live()[table])
-        return state.updated(event, table, gone).written(event, table, values)
+        return state.updated(event, gone).written(event, values)
 
     client.effect = changing(catalog, change)
     handle.table(table).overwrite(as_rows(values))
@@ -118,11 +122,11 @@ def transact(client: Client, random: Random) -> None:
     catalog = client.world.some_catalog(random)
     tables = sorted(catalog.state.live())
     into, of = random.choice(tables), random.choice(tables)
-    event, values = next(client.world.numbers), fresh(client, random)
-    keys = some_keys(catalog, of, random)
+    adding, removing = new_event(client, into), new_event(client, of)
+    values, keys = fresh(client, random), some_keys(catalog, of, random)
     client.effect = changing(
         catalog,
-        lambda state: state.written(event, into, values).updated(event, of, dict.fromkeys(keys)),
+        lambda state: state.written(adding, values).updated(removing, dict.fromkeys(keys)),
     )
     with client.lake.catalog(catalog.name).transaction() as tx:
         tx.table(into).append(as_rows(values))
@@ -133,22 +137,22 @@ def import_files(client: Client, random: Random) -> None:
     """Files of others become part of a table: they are not the lake's to remove."""
     catalog, table, handle = chosen(client, random)
     world = client.world
-    event, values = next(world.numbers), fresh(client, random)
+    event, values = new_event(client, table), fresh(client, random)
     folder = world.folder / ("files/theirs" if random.random() < 0.3 else "theirs")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"import {event}.parquet"
+    path = folder / f"import {event.number}.parquet"
     pq.write_table(pa.table({"k": list(values), "v": list(values.values())}), path)
     world.imports.add(str(path))
     world.file_times[str(path)] = world.now
-    client.effect = changing(catalog, lambda state: state.written(event, table, values))
+    client.effect = changing(catalog, lambda state: state.written(event, values))
     handle.table(table).add_files(path, mapping="by_name")
 
 
 def create_table(client: Client, random: Random) -> None:
     catalog = client.world.some_catalog(random)
-    event = next(client.world.numbers)
-    name = f"x{event}"
-    client.effect = changing(catalog, lambda state: state.defined(event, name, exists=True))
+    name = f"x{next(client.world.numbers)}"
+    event = new_event(client, name, special=True)
+    client.effect = changing(catalog, lambda state: state.defined(event, exists=True))
     with client.lake.catalog(catalog.name).transaction() as tx:
         made = tx.create_table(name, "k BIGINT, v BIGINT")
         if random.random() < 0.7:
@@ -159,8 +163,8 @@ def drop_table(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
     if table in ("t", "u"):
         return
-    event = next(client.world.numbers)
-    client.effect = changing(catalog, lambda state: state.defined(event, table, exists=False))
+    event = new_event(client, table, special=True)
+    client.effect = changing(catalog, lambda state: state.defined(event, exists=False))
     handle.drop_table(table)
 
 
@@ -171,8 +175,8 @@ def restore(client: Client, random: Random) -> None:
     past = catalog.history[snapshot]
     if table not in past.live():
         return
-    event = next(client.world.numbers)
-    client.effect = changing(catalog, lambda state: state.restored(event, past, [table]))
+    event = new_event(client, table, special=True)
+    client.effect = changing(catalog, lambda state: state.restored(event, past))
     handle.table(table).restore(snapshot)
 
 
