@@ -34,6 +34,13 @@ settings.register_profile("soak", **_calm, derandomize=False, print_blob=True, m
 settings.load_profile(os.environ.get("FORKLAKE_HYPOTHESIS", "ci"))
 
 
+# Java compiles what runs often ever further, which pays after minutes; nothing here runs so long. One thread
+# collects garbage: other tests need the cores. Both are said without a word on stderr, which tests read.
+SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+for _name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_name, SHORT_LIVED_JAVA)
+
+
 class _Scheduling(LoadScopeScheduling):
     """Every process takes the next test, but those of Spark stay together: one Java is enough."""
 

@@ -312,6 +312,7 @@ spark = session("local-cluster[2,1,1024]", conf={
     "spark.ui.enabled": "false", "spark.driver.memory": "512m", "spark.executor.memory": "512m",
     "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2",
     "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+    "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"],
 })
 catalog = forklake.connect(url).catalog("main_catalog")
 catalog.table("t").set_partitioning(["n"])
