@@ -158,8 +158,9 @@ def written(
     """
     _check_variables(given, root, taken)
     spelled: dict[int, tuple[int, str]] = {}
+    variables = _uses_of_variables(root)
     for node in root.find_all(exp.Column):
-        if not _is_variable(node):
+        if id(node) not in variables:
             parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
             start, end = (parts[0].meta["start"] - len(_OPEN), parts[-1].meta["end"] - len(_OPEN))
             spelled[start] = (end, spell(node))
@@ -199,17 +200,19 @@ def _variables(node: exp.Expr) -> Iterator[str]:
             yield found.name
 
 
-def _is_variable(node: exp.Column) -> bool:
-    """Whether a name is the variable of a comprehension around it. sqlglot itself knows those of lambdas."""
-    inner: exp.Expr = node
-    above = node.parent
-    first = node.parts[0].name
-    while above is not None:
-        inside = isinstance(above, exp.Comprehension) and above.args.get("iterator") is not inner
-        if inside and first in _variables(above):
-            return True
-        inner, above = above, above.parent
-    return False
+def _uses_of_variables(root: exp.Expr) -> Set[int]:
+    """Which columns are the variable of a comprehension around them. sqlglot itself knows those of lambdas.
+
+    They are looked for from above: from each column upwards, a long chain of conditions took quadratic time.
+    """
+    return {
+        id(column)
+        for node in root.find_all(exp.Comprehension)
+        for part in node.iter_expressions()
+        if part is not node.args.get("iterator")
+        for column in part.find_all(exp.Column)
+        if column.parts[0].name in _variables(node)
+    }
 
 
 def _joined(given: Given, spelled: Mapping[int, tuple[int, str]], lists: Mapping[str, str]) -> str:

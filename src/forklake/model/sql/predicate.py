@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -174,14 +174,15 @@ def column_of(part: exp.Expr, columns: tuple[Column, ...]) -> Column | None:
 def _read(given: Given, columns: tuple[Column, ...]) -> tuple[exp.Expr, str, frozenset[str]]:
     """The tree, the SQL that is safe to run, and the columns that it needs."""
     names: set[str] = set()
+    root = parsed(given)
+    distinguished = _distinguished(root)
 
     def spell(node: exp.Column) -> str:
         spelling = _spelling(node, _resolved(given, columns, path_of(node)))
         names.add(spelling[0])
         name = dotted(quoted(spelling[0]), spelling[1:])
-        return _hidden(name) if _is_distinguished(node) else name
+        return _hidden(name) if id(node) in distinguished else name
 
-    root = parsed(given)
     taken = {column.name.lower() for column in columns}
     sql = written(given, root, spell, taken=taken, lists=_as_queries(given, root, columns))
     return root, sql, frozenset(names)
@@ -236,19 +237,17 @@ def _is_truth(given: Given, node: exp.Expr, columns: tuple[Column, ...]) -> bool
             return False
 
 
-def _is_distinguished(node: exp.Expr) -> bool:
-    """Whether a column is inside of IS [NOT] DISTINCT FROM, which IS [NOT] TRUE and FALSE are to DuckDB too.
+def _distinguished(root: exp.Expr) -> Set[int]:
+    """Which columns are inside of IS [NOT] DISTINCT FROM; IS [NOT] TRUE and FALSE are that to DuckDB too.
 
     Beside another condition on the column, DuckDB passes over the row groups where it is NULL throughout.
     """
-    above = node.parent
-    while above is not None:
-        if isinstance(above, exp.NullSafeEQ | exp.NullSafeNEQ):
-            return True
-        if isinstance(above, exp.Is) and isinstance(above.expression, exp.Boolean):
-            return True
-        above = above.parent
-    return False
+    return {
+        id(column)
+        for node in root.find_all(exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is)
+        if not isinstance(node, exp.Is) or isinstance(node.expression, exp.Boolean)
+        for column in node.find_all(exp.Column)
+    }
 
 
 def _hidden(name: str) -> str:
