@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from forklake.engine.locate_row import RowPlace
     from forklake.fork.diff import ObjectDiff
     from forklake.fork.merge import MergedTable, MergeResult
+    from forklake.maintenance.check import CheckResult, Difference
     from forklake.maintenance.checkpoint import (
         CheckpointFailure,
         CheckpointResult,
@@ -114,6 +115,7 @@ else:
             "forklake.engine.locate_row": ("RowPlace",),
             "forklake.fork.diff": ("ObjectDiff",),
             "forklake.fork.merge": ("MergedTable", "MergeResult"),
+            "forklake.maintenance.check": ("CheckResult", "Difference"),
             "forklake.maintenance.checkpoint": (
                 "CheckpointFailure",
                 "CheckpointResult",
@@ -147,6 +149,7 @@ __all__ = [
     "CatalogNotFound",
     "Change",
     "ChangeFeed",
+    "CheckResult",
     "CheckpointFailure",
     "CheckpointResult",
     "ColumnExists",
@@ -160,6 +163,7 @@ __all__ = [
     "CorruptMetadata",
     "DataPathMismatch",
     "DataPathOverlap",
+    "Difference",
     "DuplicateColumn",
     "EngineError",
     "ExpireResult",

@@ -19,8 +19,8 @@ INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 
 # What commits nothing: it reads, or changes what has no history.
 READS = {
-    "Lake": "catalog catalogs close collect_garbage expire_reservations now options read remove_orphans "
-    "set_option set_ttl snapshots tree",
+    "Lake": "catalog catalogs check close collect_garbage expire_reservations now options read "
+    "remove_orphans set_option set_ttl snapshots tree",
     "Catalog": "at begin_distributed cancel_distributed diff expire macros plan_compaction "
     "plan_rewrite_deletes reservations schemas snapshots table tables tags views",
     "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "

@@ -53,10 +53,12 @@ if TYPE_CHECKING:
     from forklake.fork.merge import MergeResult
     from forklake.fork.replay import ReplayResult
     from forklake.fork.row_changes import Prefer
+    from forklake.maintenance import check as checks
     from forklake.maintenance import checkpoint as checkpoints
     from forklake.maintenance import collect as collecting
     from forklake.maintenance import expire as expiring
     from forklake.maintenance import orphans
+    from forklake.maintenance.check import CheckResult
     from forklake.maintenance.checkpoint import CheckpointResult
     from forklake.maintenance.collect import GarbageResult
     from forklake.maintenance.expire import LakeExpireResult
@@ -75,6 +77,7 @@ else:
     forks = LazyModule("forklake.fork.create")
     merges = LazyModule("forklake.fork.merge")
     replays = LazyModule("forklake.fork.replay")
+    checks = LazyModule("forklake.maintenance.check")
     checkpoints = LazyModule("forklake.maintenance.checkpoint")
     collecting = LazyModule("forklake.maintenance.collect")
     expiring = LazyModule("forklake.maintenance.expire")
@@ -350,6 +353,17 @@ class Lake(Handle):
         `dry_run` changes nothing and says what would be freed. `forklake.spark.checkpoint` rewrites on Spark.
         """
         return checkpoints.checkpoint(self._context, info=info, dry_run=dry_run, progress=progress)
+
+    def check(
+        self, *, repair: bool = False, data: bool = False, progress: OnProgress | None = None
+    ) -> CheckResult:
+        """Verify that every file is there as it was committed, and that the metadata holds together.
+
+        Every difference is listed with catalog, table and path. Files are compared by size, footer, rows and
+        statistics; `data` reads them too. `repair` corrects statistics, and nothing else: run it while nobody
+        writes.
+        """
+        return checks.check(self._context, repair=repair, data=data, progress=progress)
 
     def expire_reservations(self, *, progress: OnProgress | None = None) -> list[Swept]:
         """End expired distributed snapshots, and delete their files that were not committed."""

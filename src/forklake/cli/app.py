@@ -62,6 +62,8 @@ COMMANDS = {
     "expire": "cleaning",
     "gc": "cleaning",
     "orphans": "cleaning",
+    "checkpoint": "checkpoint",
+    "check": "checkpoint",
     "demo": "demo",
 }
 """Each command, in the order of the help, and the module that has a function of its name."""

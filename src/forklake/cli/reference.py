@@ -20,6 +20,8 @@ from forklake.cli.history import SnapshotListed
 from forklake.cli.merge import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.compact.compaction import CompactedTable
+from forklake.maintenance.check import CheckResult
+from forklake.maintenance.checkpoint import CheckpointResult
 from forklake.maintenance.collect import GarbageResult
 from forklake.maintenance.orphans import OrphansResult
 from forklake.model.entities import TableInfo
@@ -74,6 +76,8 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "expire": ("an object", Expired),
     "gc": ("an object", GarbageResult),
     "orphans": ("an object", OrphansResult),
+    "checkpoint": ("an object", CheckpointResult),
+    "check": ("an object", CheckResult),
     "demo": ("an object", DemoResult),
 }
 """What each command prints as JSON."""

@@ -27,6 +27,10 @@ class StatisticsCache:
         """Nothing is known."""
         self._known: dict[CatalogId, tuple[SnapshotId, dict[TableId, TableStatistics]]] = {}
 
+    def clear(self) -> None:
+        """Know nothing: what is stored was repaired."""
+        self._known.clear()
+
     def at(self, catalog: CatalogId, snapshot: SnapshotId) -> dict[TableId, TableStatistics]:
         """What is known of a catalog that stands at a snapshot."""
         known = self._known.get(catalog)

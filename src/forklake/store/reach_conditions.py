@@ -122,3 +122,18 @@ def drop_masks(entity: EntityName) -> str:
             f"OR {unseen('ducklake_inherited_end.catalog_id')})",
         )
     )
+
+
+def masks_of_nothing(entity: EntityName) -> str:
+    """A SELECT of ends of inherited rows that are nowhere: catalog, table, path, the row and its begin."""
+    keys = dict(zip(STORED[entity].parts, STORED[entity].keys, strict=True))
+    same = " AND ".join(f"o.{key} = m.{column}" for column, key in keys.items())
+    table = "m.entity_id" if "table_id" in keys.values() else "CAST(NULL AS BIGINT)"
+    return " ".join(
+        (
+            f"SELECT m.catalog_id, {table}, CAST(NULL AS VARCHAR), m.entity_id, m.row_begin",
+            f"FROM ducklake_inherited_end m WHERE m.entity = '{entity}' AND NOT EXISTS (SELECT 1 FROM",
+            STORED[entity].table,
+            f"AS o WHERE {same} AND o.begin_snapshot = m.row_begin) LIMIT $most",
+        )
+    )

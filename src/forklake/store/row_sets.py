@@ -188,6 +188,22 @@ FILE_STATS = RowSet(
         "max_key",
     ),
 )
+MENDED_FILE_STATS = RowSet(
+    "ducklake_file_column_stats",
+    (
+        "catalog_id",
+        "data_file_id",
+        "column_id",
+        "value_count",
+        "null_count",
+        "min_value",
+        "max_value",
+        "min_key",
+        "max_key",
+        "contains_nan",
+    ),
+    key_count=3,
+)
 PARTITION_VALUES = RowSet(
     "ducklake_file_partition_value",
     ("catalog_id", "table_id", "data_file_id", "partition_key_index", "partition_value"),
@@ -274,5 +290,5 @@ INSERTED = (
     COLUMN_STATS,
     *ENTITIES.values(),
 )
-UPDATED = (TABLE_STATS, COLUMN_STATS, OLDEST_SNAPSHOTS)
+UPDATED = (TABLE_STATS, COLUMN_STATS, OLDEST_SNAPSHOTS, MENDED_FILE_STATS)
 ENDED = tuple(ENDS.values())

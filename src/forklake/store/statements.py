@@ -1,8 +1,8 @@
 """Named SQL statements, read from the `.sql` files beside this module.
 
 A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql`, `write.sql`,
-`clean.sql` and `checkpoint.sql` serve every backend; `write.embedded.sql` is for SQLite and DuckDB,
-`read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrower file counts.
+`clean.sql`, `checkpoint.sql` and `verify.sql` serve every backend; `write.embedded.sql` is for SQLite and
+DuckDB, `read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrower file counts.
 
 `x IN ids($name)` compares with a set of numbers, `x IN texts($name)` with one of texts, and
 `FROM texts($name) AS k(value)` lists texts; all are bound as JSON, as are `FROM spans($name)`, which lists
@@ -39,11 +39,12 @@ from forklake.store.reach_conditions import (
     drop_masks,
     drop_parts,
     drop_rows,
+    masks_of_nothing,
     out_of_reach,
     unseen,
 )
 
-KINDS = ("read", "files", "write", "clean", "checkpoint")
+KINDS = ("read", "files", "write", "clean", "checkpoint", "verify")
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)
 _IDS = re.compile(r"\bIN ids\((\$\w+)\)")
@@ -102,6 +103,7 @@ def statements(dialect: Dialect) -> Mapping[str, str]:
     found |= {f"drop_{table}": drop_parts(table) for table in PARTS}
     found |= {f"drop_rows_of_{entity}": drop_rows(entity) for entity in VERSIONED}
     found |= {f"drop_masks_of_{entity}": drop_masks(entity) for entity in STORED}
+    found |= {f"masks_of_nothing_{entity}": masks_of_nothing(entity) for entity in STORED}
     return {name: _written_out(text, dialect) for name, text in found.items()}
 
 

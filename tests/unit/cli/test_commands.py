@@ -249,6 +249,8 @@ def test_every_command_documents_the_keys_that_it_prints(url: str) -> None:
         "expire": data(*lake, "expire", "--older-than", "0s"),
         "gc": data(*lake, "gc"),
         "orphans": data(*lake, "orphans"),
+        "checkpoint": data(*lake, "checkpoint"),
+        "check": data(*lake, "check"),
         "demo": data("demo", "--no-spark"),
     }
     for name, (_, kind) in RESULTS.items():

@@ -96,6 +96,7 @@ def test_every_command_that_commits_says_who_and_why(url: str) -> None:
         "undrop": ["undrop", "other"],
         "undo": ["--catalog", "shop", "undo", "LAST"],
         "restore": ["--catalog", "shop", "restore", "--all", "--at", "FIRST"],
+        "checkpoint": ["--catalog", "shop", "checkpoint"],
     }
     commits = {
         command
@@ -104,7 +105,9 @@ def test_every_command_that_commits_says_who_and_why(url: str) -> None:
     }
     assert commits == set(calls)
     # What is left makes no commit in the lake of --lake.
-    others = "init moved upgrade catalogs tree diff ttl tables describe snapshots demo expire gc orphans"
+    others = (
+        "init moved upgrade catalogs tree diff ttl tables describe snapshots demo expire gc orphans check"
+    )
     assert set(COMMANDS) - commits == set(others.split())
     for name, arguments in calls.items():
         known = [str(entry["id"]) for entry in data("--lake", url, "--catalog", "shop", "snapshots")]

@@ -36,7 +36,7 @@ def named_in(prefix: str) -> set[str]:
 
 READS, WRITES = named_in("read") | named_in("files"), named_in("write")
 # Whoever cleans a lake looks at all catalogs at once.
-CLEANING = named_in("clean") | named_in("checkpoint")
+CLEANING = named_in("clean") | named_in("checkpoint") | named_in("verify")
 
 
 def reads(dialect: Dialect) -> set[str]:

@@ -40,6 +40,7 @@ COPIES |= {f"return_{table}" for table in RETURNED}
 # Rows that are out of reach are removed from every table by one condition.
 DROPS = {f"drop_{table}" for table in PARTS} | {f"drop_rows_of_{entity}" for entity in VERSIONED}
 DROPS |= {f"drop_masks_of_{entity}" for entity in STORED}
+DROPS |= {f"masks_of_nothing_{entity}" for entity in STORED}
 
 
 def test_a_file_is_split_into_its_statements_without_comments() -> None:
