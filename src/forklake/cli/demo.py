@@ -23,6 +23,7 @@ from forklake.cli.history import SnapshotListed, write_history
 from forklake.cli.options import Settings
 from forklake.cli.render import Output, is_terminal, render, terminal
 from forklake.demo.catalogs import STEPS
+from forklake.demo.cleaning import STEPS as LAST_STEPS
 from forklake.demo.spark import LOCAL, SparkStory, check_master
 from forklake.demo.steps import Step
 from forklake.display import literal
@@ -91,9 +92,11 @@ def demo(
             steps.append(_run(step, lake, len(steps) + 1, settings.output))
         if not no_spark:
             steps += _run_spark(master, place, lake, len(steps) + 1, settings.output)
-        story = DemoResult(
-            url, tuple(steps), tuple(map(SnapshotListed.of, lake.snapshots())), str(place) if keep else None
-        )
+        # The last chapter removes the past, which is shown at the end.
+        history = tuple(map(SnapshotListed.of, lake.snapshots()))
+        for step in LAST_STEPS:
+            steps.append(_run(step, lake, len(steps) + 1, settings.output))
+        story = DemoResult(url, tuple(steps), history, str(place) if keep else None)
         _tell_end(story, _milliseconds_since(begun), postgres=postgres, output=settings.output)
 
 

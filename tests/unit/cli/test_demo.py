@@ -20,6 +20,7 @@ from forklake.api.transaction import Transaction
 from forklake.cli import demo
 from forklake.commit import publish
 from forklake.demo.catalogs import STEPS, Step, checked
+from forklake.demo.cleaning import STEPS as LAST_STEPS
 from forklake.localpg import LocalPostgres
 from tests.unit.cli.program import script, seen_at_a_terminal
 from tests.unit.command_line import data, done, refusal, run, the_line
@@ -28,7 +29,9 @@ from tests.unit.command_line import data, done, refusal, run, the_line
 def test_the_demo_tells_its_story_and_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     text = done("demo", "--no-spark")
-    for number, title in enumerate(["A lake on SQLite", *(step.title for step in STEPS)], start=1):
+    for number, title in enumerate(
+        ["A lake on SQLite", *(step.title for step in (*STEPS, *LAST_STEPS))], start=1
+    ):
         assert f"{number}. {title}  " in text
     assert "refresh and run it again" in text
     assert "All of it was checked" in text
@@ -42,7 +45,10 @@ def test_the_demo_tells_its_story_and_cleans_up(tmp_path: Path, monkeypatch: pyt
 
 def test_the_demo_tells_the_same_as_json() -> None:
     story = data("demo", "--no-spark")
-    assert [step["title"] for step in story["steps"]] == ["A lake on SQLite", *(step.title for step in STEPS)]
+    assert [step["title"] for step in story["steps"]] == [
+        "A lake on SQLite",
+        *(step.title for step in (*STEPS, *LAST_STEPS)),
+    ]
     assert all(step["lines"] and step["milliseconds"] >= 0 for step in story["steps"])
     agents = {f"agent_{number:04}" for number in range(1, 29)} | {"one_more"}
     assert {snapshot["catalog"] for snapshot in story["snapshots"]} == {None, "shop", "lab", "bikes"} | agents
@@ -57,6 +63,11 @@ def test_the_demo_keeps_its_lake_when_asked(tmp_path: Path) -> None:
     story_lake = text.split("   sqlite:")[1].split("\n")[0]
     assert [c["name"] for c in data("--lake", f"sqlite:{story_lake}", "catalogs")] == ["bikes", "lab", "shop"]
     assert "is not an empty folder" in refusal("demo", "--no-spark", "--folder", str(place))
+    with forklake.connect(f"sqlite:{story_lake}") as lake:
+        # Nothing is left that nobody reads, and a snapshot of each catalog.
+        assert lake.check(data=True).is_clean
+        assert lake.checkpoint(dry_run=True).files == 0
+        assert [len(lake.catalog(name).snapshots()) for name in lake] == [1, 1, 1]
 
 
 def test_the_demo_leaves_a_folder_as_it_was(tmp_path: Path) -> None:
