@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from forklake.errors import InvalidArgument
-from forklake.model.options import NAMES, Options, parse_option
+from forklake.model.options import NAMES, OF_LAKE, Options, option_text, parse_option, parse_table_option
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,47 @@ def test_an_unknown_option_names_those_that_are() -> None:
 def test_settings_of_others_are_left_alone() -> None:
     stored = {"version": "1", "data_path": "/x/", "data_inlining_row_limit": "7"}
     assert Options().with_settings(stored) == Options(data_inlining_row_limit=7)
+
+
+@pytest.mark.parametrize(
+    ("value", "age", "text"),
+    [
+        ("7 days", timedelta(days=7), "1 weeks"),
+        ("12h", timedelta(hours=12), "12 hours"),
+        ("30m", timedelta(minutes=30), "30 minutes"),
+        ("1 week", timedelta(weeks=1), "1 weeks"),
+        ("90 Seconds", timedelta(seconds=90), "90 seconds"),
+        (timedelta(milliseconds=5), timedelta(milliseconds=5), "5000 microseconds"),
+        (timedelta(0), timedelta(0), "0 weeks"),
+    ],
+)
+def test_ages_are_stored_as_text_that_reads_back(value: object, age: timedelta, text: str) -> None:
+    parsed = parse_option("expire_older_than", value)
+    assert (parsed, option_text(parsed)) == (age, text)
+    assert parse_option("delete_older_than", text) == age
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_default_reads_back_as_it_is_stored(name: str) -> None:
+    default = getattr(Options(), name)
+    assert parse_option(name, option_text(default)) == default
+    assert Options().with_settings({name: option_text(default)}) == Options()
+
+
+def test_nothing_expires_if_it_never_does() -> None:
+    assert parse_option("expire_older_than", "never") is parse_option("expire_older_than", None) is None
+    assert option_text(None) == "never"
+
+
+@pytest.mark.parametrize(("value", "flag"), [(True, True), ("FALSE", False), ("true", True)])
+def test_a_flag_is_true_or_false(value: object, flag: bool) -> None:
+    assert parse_option("auto_compact", value) is flag
+    with pytest.raises(InvalidArgument, match="auto_compact"):
+        parse_option("auto_compact", 1)
+
+
+def test_what_is_the_lakes_is_no_option_of_a_table() -> None:
+    assert parse_table_option("rewrite_delete_threshold", "0.5") == 0.5
+    for name in OF_LAKE:
+        with pytest.raises(InvalidArgument, match="option of the lake"):
+            parse_table_option(name, option_text(getattr(Options(), name)))

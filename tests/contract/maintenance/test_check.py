@@ -231,6 +231,26 @@ def test_a_delete_file_that_names_other_rows_is_found(
     assert "twice" in only(lake, data=True).message
 
 
+def test_files_are_looked_at_wherever_they_are(tmp_path: Path, data_path: str) -> None:
+    with forklake.connect(f"sqlite:///{tmp_path}/lake.db", data_path=data_path, create=True) as lake:
+        for name in ("expire_older_than", "delete_older_than", "orphans_older_than"):
+            lake.set_option(name, NOW)
+        table = lake.create_catalog("shop").create_table("t", "id INT")
+        table.set_option("data_inlining_row_limit", 0)
+        for start in (0, 10, 20):
+            table.append([{"id": at} for at in range(start, start + 10)])
+        table.delete("id = 3")
+        assert lake.check(data=True).is_clean
+        tried, done, again = lake.checkpoint(dry_run=True), lake.checkpoint(), lake.checkpoint()
+        assert (tried.files, done.files, again.files) == (0, 0, 4)
+        assert again.bytes >= done.compact[0].rewritten.bytes_in > 0
+        assert lake.check(data=True).is_clean and table.count() == 29
+        (file,) = table.files()
+        lake._storage.delete([file.path or ""])
+        one = only(lake)
+        assert (one.kind, one.path) == ("file", f"{lake.data_path}{file.path}")
+
+
 # ---- Counts and statistics ---
 
 

@@ -169,12 +169,13 @@ SELECT w.catalog_id, w.table_id, w.record_count, w.file_size_bytes, w.next_row_i
  LIMIT $most;
 
 -- name: check_bounds
--- Bounds of columns of tables that a file of the same catalog goes beyond, and what is known of that file.
+-- Bounds of columns of tables that a file of the same catalog goes beyond, and what is known of that file. Ids that rows
+-- carry (2147483540) are bounded in files only.
 SELECT s.catalog_id, s.table_id, s.column_id, s.contains_null, s.contains_nan, s.min_value, s.max_value, s.min_key, s.max_key,
        f.value_count, f.null_count, f.min_value, f.max_value, f.min_key, f.max_key, f.contains_nan
   FROM ducklake_table_column_stats s
   JOIN ducklake_file_column_stats f ON f.catalog_id = s.catalog_id AND f.table_id = s.table_id AND f.column_id = s.column_id
- WHERE s.catalog_id BETWEEN $first AND $last
+ WHERE s.catalog_id BETWEEN $first AND $last AND s.column_id <> 2147483540
    AND ((f.min_key IS NOT NULL AND (s.min_key IS NULL OR f.min_key < s.min_key OR s.max_key IS NULL OR f.max_key > s.max_key))
         OR (f.null_count > 0 AND NOT s.contains_null)
         OR (f.contains_nan AND NOT s.contains_nan))
