@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -43,11 +43,24 @@ class DuckDBDatabase(EmbeddedDatabase):
         _check_header(path)
         self.statements = statements(self.dialect)
         self.lock = WriterLock.of(path)
+        was_killed = not self.read_only and path.with_name(f"{path.name}.wal").exists()
         with translated(path):
             self._database = duckdb.connect(str(path), read_only=self.read_only)
+            if was_killed:
+                self._settle()
             # What commits and plans touch is small: handing it to other threads costs more than it saves.
             self._database.execute("SET threads = 1")
         self._pool = ConnectionPool(self._connect)
+
+    def _settle(self) -> None:
+        """Write down at once what a process has left in its log that did not close the file.
+
+        Later, DuckDB would forget it in the indexes of tables that nobody has touched meanwhile, and then
+        refuse for ever to delete these rows.
+        """
+        # Somebody is writing in this process: then it was open already, and settled.
+        with suppress(duckdb.TransactionException):
+            self._database.execute("CHECKPOINT")
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run one query outside any transaction."""
