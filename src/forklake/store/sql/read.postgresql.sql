@@ -47,3 +47,17 @@ SELECT set_config(s.name, s.value, true)
 -- name: prepared_under
 -- Whether this server process has a statement of that name.
 SELECT 1 FROM pg_prepared_statements WHERE name = $name;
+
+-- name: catalogs_by_names
+-- Looked up name by name, however few catalogs there were when the plan was made that a connection keeps.
+SELECT c.catalog_name, c.catalog_id, c.parent_id
+  FROM texts($names) AS k(value)
+ CROSS JOIN LATERAL (SELECT n.catalog_name, n.catalog_id,
+                            (SELECT f.source_catalog_id
+                               FROM ducklake_catalog_lineage f
+                              WHERE f.catalog_id = n.catalog_id
+                                AND f.depth = (SELECT o.depth - 1 FROM ducklake_catalog_lineage o
+                                                WHERE o.catalog_id = n.catalog_id
+                                                  AND o.source_catalog_id = n.catalog_id)) AS parent_id
+                       FROM ducklake_catalog n
+                      WHERE n.catalog_name = k.value AND n.end_snapshot IS NULL OFFSET 0) c;

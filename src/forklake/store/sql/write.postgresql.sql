@@ -28,11 +28,14 @@ SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema(), 1));
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 1));
 
 -- name: lock_heads
--- In one order, so that two who drop the same catalogs do not wait for each other.
+-- In one order, so that two who drop the same catalogs do not wait for each other. Names are looked up
+-- one by one, however few catalogs there were when the plan was made that a connection keeps.
 SELECT c.catalog_name, h.catalog_id, h.schema_version, h.snapshot_time
-  FROM ducklake_catalog_head h
-  JOIN ducklake_catalog c ON c.catalog_id = h.catalog_id AND c.end_snapshot IS NULL
- WHERE h.end_snapshot IS NULL AND c.catalog_name IN texts($names)
+  FROM texts($names) AS k(value)
+ CROSS JOIN LATERAL (SELECT n.catalog_name, n.catalog_id FROM ducklake_catalog n
+                      WHERE n.catalog_name = k.value AND n.end_snapshot IS NULL OFFSET 0) c
+  JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+ WHERE h.end_snapshot IS NULL
  ORDER BY h.catalog_id
    FOR NO KEY UPDATE OF h;
 
