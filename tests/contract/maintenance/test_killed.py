@@ -16,7 +16,7 @@ ROUNDS = {"sqlite": 40, "duckdb": 16, "postgresql": 24}
 # A process for each round is forked by one that has loaded everything, and holds no connection. It dies by
 # SIGKILL before or after a statement, a commit or the removal of a file; or after some time, wherever it is.
 COLLECT = """
-    import signal
+    import signal, traceback
     from datetime import timedelta
     from forklake.data.storage.local import LocalDisk
     from forklake.store.duckdb import DuckDBDatabase, DuckDBSession
@@ -63,6 +63,8 @@ COLLECT = """
             try:
                 collect(url, point, seconds)
                 code = 0
+            except Exception:
+                traceback.print_exc()
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
@@ -153,4 +155,29 @@ def test_the_next_collection_goes_on_where_one_was_killed(
         lake.expire(older_than=NOW)
         lake.collect_garbage(older_than=NOW)
     assert on_disk(tmp_path / "files") == set()
+    assert left_behind(sql_on(lake_url)) == {}
+
+
+KILLED = """
+    import signal
+    lake = forklake.connect(sys.argv[1])
+    lake.catalog("shop").table("t").append([{"id": 1, "v": "x"}])
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_committed_can_be_removed(
+    lake_url: str, tmp_path: Path, program: Callable[..., Any], sql_on: Callable[[str], Any]
+) -> None:
+    with forklake.connect(lake_url, data_path=tmp_path / "files", create=True) as lake:
+        lake.create_catalog("shop").create_table("t", "id INT, v VARCHAR")
+    assert program(KILLED, lake_url).wait() == -9
+    # Somebody who touches other tables comes first: DuckDB must not forget what is in the log.
+    with forklake.connect(lake_url) as lake:
+        lake.set_option("target_file_size", "1MB")
+    with forklake.connect(lake_url) as lake:
+        assert ids(lake.catalog("shop")) == [1]
+        lake.drop_catalog("shop")
+        lake.expire(older_than=NOW)
+        lake.collect_garbage(older_than=NOW)
     assert left_behind(sql_on(lake_url)) == {}
