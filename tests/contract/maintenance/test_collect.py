@@ -228,3 +228,21 @@ def test_catalogs_that_were_merged_with_each_other_go_together(
     kept = {"ducklake_metadata", "ducklake_snapshot", "ducklake_counter"}
     assert {name for name, number in left.items() if number} <= kept
     assert not files(tmp_path)
+
+
+def test_a_row_that_a_merge_brought_and_that_was_deleted_stays_deleted_everywhere(
+    lake: forklake.Lake, table: forklake.Table
+) -> None:
+    fork = lake.fork("shop", "fork")
+    table.append(rows(0, 3))
+    lake.merge("shop", "fork")
+    third = lake.fork("shop", "third")
+    fork.table("t").delete("id = 1")
+    fork.compact()
+    fork.table("t").append(rows(10, 11))
+    clean(lake)
+    for name, found in (("shop", lake.catalog("shop")), ("third", third)):
+        lake.merge("fork", name)
+        assert ids(found) == [0, 2, 10]
+        clean(lake)
+    assert ids(fork) == [0, 2, 10]

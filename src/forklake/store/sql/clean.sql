@@ -220,6 +220,30 @@ SELECT DISTINCT source_catalog_id, snapshot_id, snapshot_id
            AND NOT unseen(m.source_catalog_id)
          GROUP BY b.source_catalog_id, b.bound, m.source_catalog_id, m.table_id) seen;
 
+-- name: note_adopted_reach
+-- What a merge brought, as long as a catalog that has it from elsewhere has not seen the merge: if it is deleted here, the next
+-- merge into that one has to tell.
+INSERT INTO ducklake_reach (catalog_id, low, high)
+SELECT DISTINCT m.catalog_id, m.merge_snapshot, m.merge_snapshot
+  FROM ducklake_catalog_merge m
+  JOIN (SELECT l.catalog_id, l.source_catalog_id FROM ducklake_catalog_lineage l
+        UNION
+        SELECT l.catalog_id, o.source_catalog_id
+          FROM ducklake_catalog_merge o
+          JOIN ducklake_catalog_lineage l ON l.source_catalog_id = o.catalog_id
+                                         AND o.merge_snapshot <= COALESCE(l.copied_snapshot, l.max_snapshot)) x
+    ON x.source_catalog_id = m.source_catalog_id
+ WHERE m.catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = m.catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                    WHERE l.catalog_id = x.catalog_id AND l.source_catalog_id = m.catalog_id
+                      AND COALESCE(l.copied_snapshot, l.max_snapshot) >= m.merge_snapshot)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                     JOIN ducklake_catalog_merge b ON b.catalog_id = l.source_catalog_id
+                                                  AND b.merge_snapshot <= COALESCE(l.copied_snapshot, l.max_snapshot)
+                    WHERE l.catalog_id = x.catalog_id AND b.source_catalog_id = m.catalog_id
+                      AND b.source_snapshot >= m.merge_snapshot);
+
 -- name: dead_data_files
 -- Rows of files that nobody reaches, after one, by their keys. What nobody reaches now, nobody will.
 SELECT e.catalog_id, e.data_file_id, e.path, e.file_size_bytes
