@@ -33,6 +33,10 @@ MEANWHILE = (CommitConflict, NamingError, ReservationError)
 """What a client may hear because of what others did meanwhile."""
 
 
+class NothingToDo(Exception):
+    """There is nothing that a step could be about."""
+
+
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
     engine = Engine(open_storage("/"), threads=1)
@@ -78,8 +82,8 @@ class Client:
             if not self.dead:
                 raise
             self.revive()
-        except Violation:
-            raise
+        except NothingToDo:
+            pass
         except ForklakeError as error:
             meanwhile = self.world.scheduler.is_shared and isinstance(error, MEANWHILE)
             if not self.fired and not meanwhile:

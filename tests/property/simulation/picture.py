@@ -134,16 +134,18 @@ class Picture:
         return found
 
     def needed_to_merge(self, entity: str) -> dict[int, Row]:
-        """Rows that stood where a catalog left its parent, or up to where it was merged."""
+        """Rows that stood where a catalog left its parent, was merged, or got what another one had."""
         points = {
             (source.catalog, source.bound)
             for sources in self.sources.values()
             for source in sources
             if 0 <= source.bound < FOREVER
         }
-        points |= {
-            (row["source_catalog_id"], row["source_snapshot"]) for row in self.rows["ducklake_catalog_merge"]
-        }
+        for row in self.rows["ducklake_catalog_merge"]:
+            points |= {
+                (row["source_catalog_id"], row["source_snapshot"]),
+                (row["catalog_id"], row["merge_snapshot"]),
+            }
         by_catalog: dict[int, list[int]] = {}
         for catalog, snapshot in points:
             by_catalog.setdefault(catalog, []).append(snapshot)

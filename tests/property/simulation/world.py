@@ -20,7 +20,7 @@ from forklake.store.address import parse_url
 from forklake.store.backend import Database
 from forklake.store.open import open_database
 from tests.property.simulation.checks import Checker
-from tests.property.simulation.client import Client, shared_engine
+from tests.property.simulation.client import Client, NothingToDo, shared_engine
 from tests.property.simulation.distributed_verbs import Shared
 from tests.property.simulation.model import CatalogModel
 from tests.property.simulation.picture import Row
@@ -77,7 +77,10 @@ class World:
 
     def some_catalog(self, random: Random) -> CatalogModel:
         """One that has tables, as others may be in the making."""
-        return random.choice([catalog for catalog in self.live() if catalog.state.live()])
+        found = [catalog for catalog in self.live() if catalog.state.live()]
+        if not found:
+            raise NothingToDo
+        return random.choice(found)
 
     def add(self, catalog: CatalogModel) -> None:
         self.catalogs[catalog.id] = catalog

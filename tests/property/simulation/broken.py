@@ -1,0 +1,95 @@
+"""Ways to clean that lose something, each of which the simulator has to notice. On SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from forklake.fork import create
+from forklake.store.backend import Database
+from forklake.store.sqlite import SqliteDatabase
+from forklake.store.statements import statements
+from tests.property.simulation.world import Prepare
+
+_PATHS = "IN (SELECT value FROM json_each($paths))"
+_SCHEDULE = """INSERT INTO ducklake_files_scheduled_for_deletion
+    (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
+    SELECT min(catalog_id), min(data_file_id), path, path_is_relative, $now, 'broken' FROM {} WHERE {}
+    AND path <> '' AND path NOT IN (SELECT path FROM ducklake_files_scheduled_for_deletion)
+    GROUP BY path, path_is_relative"""
+_NOTHING_NAMED = "SELECT path FROM ducklake_data_file WHERE false"
+
+
+def _with(**changed: str) -> Prepare:
+    """Other texts of some statements."""
+
+    def prepare(database: Database) -> None:
+        assert isinstance(database, SqliteDatabase)
+        database.statements = {**statements("sqlite"), **changed}
+
+    return prepare
+
+
+def _edited(name: str, old: str, new: str) -> Mapping[str, str]:
+    text = statements("sqlite")[name]
+    assert old in text, f"{name} has changed: see that this variant is broken as before"
+    return {name: text.replace(old, new)}
+
+
+def _own_files(table: str) -> str:
+    return (
+        f"SELECT f.path FROM {table} f JOIN ducklake_catalog_head h ON h.catalog_id = f.catalog_id "
+        f"WHERE f.path {_PATHS} AND substr(f.path, 1, length(h.data_path)) = h.data_path"
+    )
+
+
+VARIANTS: dict[str, Prepare] = {
+    # Live data files only: no delete files, no history, no masks.
+    "live data files only": _with(
+        schedule_data_files=_SCHEDULE.format("ducklake_data_file", "end_snapshot IS NOT NULL"),
+        schedule_delete_files=_SCHEDULE.format("ducklake_delete_file", "true"),
+        drop_rows_of_data_file="DELETE FROM ducklake_data_file WHERE end_snapshot IS NOT NULL",
+        named_files=f"SELECT path FROM ducklake_data_file WHERE end_snapshot IS NULL AND path {_PATHS}",
+    ),
+    "delete files ignored": _with(
+        named_files=f"SELECT path FROM ducklake_data_file WHERE path {_PATHS}",
+        schedule_delete_files=_SCHEDULE.format("ducklake_delete_file", "true"),
+    ),
+    # A file goes as soon as nobody reaches it, whoever is reading.
+    "one phase, no retention": _with(**_edited("due_files", "schedule_start <= $before AND ", "")),
+    "no second look": _with(named_files=_NOTHING_NAMED),
+    "reservations ignored": _with(
+        open_commit_uuids="SELECT commit_uuid FROM ducklake_snapshot_reservation WHERE false"
+    ),
+    "adopted files ignored": _with(
+        named_files=f"{_own_files('ducklake_data_file')} UNION {_own_files('ducklake_delete_file')}"
+    ),
+    "the parent's oldest snapshot for its forks": _with(
+        **_edited(
+            "note_inherited_reach",
+            "JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id",
+            "JOIN ducklake_catalog_head h ON h.catalog_id = l.source_catalog_id",
+        )
+    ),
+    "masks before their time": _with(
+        **_edited("drop_rows_of_data_file", "m.end_snapshot <= r.oldest_snapshot", "m.end_snapshot >= 0")
+    ),
+    "no lock against forks": lambda _: None,
+}
+
+
+@contextmanager
+def broken(name: str) -> Iterator[Prepare]:
+    """One of the variants: how its databases are prepared, and what is patched meanwhile."""
+    patched: Callable[..., Any] | None = None
+    if name == "no lock against forks":
+        # What the lock is for: what is looked up before the transaction may be expired in it.
+        patched = _look_at_nothing
+    with patch.object(create, "check_retained", patched or create.check_retained):
+        yield VARIANTS[name]
+
+
+def _look_at_nothing(*_: object) -> None:
+    """Whoever forks has looked before, when nobody had expired the snapshot."""
