@@ -27,11 +27,13 @@ test-with: ## Run tests with other versions: PYTHON=python3.13 DUCKDB=2.0 POSTGR
 	@PYTHON="$(PYTHON)" DUCKDB="$(DUCKDB)" POSTGRES="$(POSTGRES)" LOWEST="$(LOWEST)" sh scripts/test-with.sh \
 	  -n auto --maxprocesses 4 $(ARGS)
 
-soak: ## Run the property tests for much longer
+MINUTES ?= 10
+soak: ## Run the property tests for much longer, and simulated lakes for MINUTES=10
 	$(call in_venv,test) \
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" FORKLAKE_HYPOTHESIS=soak && \
 	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" --timeout 7200 \
-	    tests/property tests/unit tests/spark $(ARGS)
+	    tests/property tests/unit tests/spark $(ARGS) && \
+	  "$$venv/bin/python" -m tests.property.simulation --minutes $(MINUTES) --steps 100
 
 lint: ## Check style, types and layers
 	$(call in_venv,test) \

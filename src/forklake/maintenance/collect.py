@@ -33,6 +33,7 @@ from forklake.store.garbage import (
     drop_history,
     due_files,
     end_collection,
+    forgotten_data_paths,
     named_files,
     note_reach,
     open_commit_uuids,
@@ -95,7 +96,7 @@ def collect(
     age = check_age(older_than)
     database.check_writable()
     steps = Steps(progress, "collect garbage", "steps", 5)
-    files, size = _mark(database, steps, before, dry_run=dry_run)
+    files, size = _mark(database, storage, steps, before, dry_run=dry_run)
     removed = _Removed()
     for batch in _due(database, database.now() - age):
         _sweep(database, storage, batch, removed, dry_run=dry_run)
@@ -111,7 +112,9 @@ def check_age(older_than: object) -> timedelta:
     return older_than
 
 
-def _mark(database: Database, steps: Steps, before: Expiry | None, *, dry_run: bool) -> tuple[int, int]:
+def _mark(
+    database: Database, storage: Storage, steps: Steps, before: Expiry | None, *, dry_run: bool
+) -> tuple[int, int]:
     """Schedule the files of rows that nobody can reach, and remove the rows, batch by batch."""
     collection = -1 - secrets.randbits(62)
     with begin_cleaning(database) as session:
@@ -127,7 +130,8 @@ def _mark(database: Database, steps: Steps, before: Expiry | None, *, dry_run: b
         for files, freed in _scheduled(database, kind):
             found, size = found + files, size + freed
     steps.add(1)
-    for work in (drop_definitions, drop_history):
+    filled = [path for path in forgotten_data_paths(database) if _has_files(storage, path)]
+    for work in (drop_definitions, lambda session: drop_history(session, filled)):
         with begin_cleaning(database) as session:
             work(session)
             session.commit()
@@ -152,6 +156,14 @@ def _scheduled(database: Database, kind: FileKind) -> Iterator[tuple[int, int]]:
         yield scheduled
         if len(dead) < _AT_ONCE:
             return
+
+
+def _has_files(storage: Storage, folder: str) -> bool:
+    """Whether files are in a folder, or may be."""
+    try:
+        return any(True for _ in storage.files(folder, relative=False))
+    except StorageError:
+        return True
 
 
 def _due(database: Database, before: datetime) -> Iterator[list[Scheduled]]:

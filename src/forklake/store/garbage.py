@@ -122,8 +122,16 @@ def drop_definitions(session: Session) -> None:
         session.execute(f"drop_masks_of_{entity}")
 
 
-def drop_history(session: Session) -> None:
-    """Remove what commits did that nobody can read or merge, and what is left of forgotten catalogs."""
+def forgotten_data_paths(reader: Database | Session) -> list[str]:
+    """Data paths of their own that forgotten catalogs had, and that are still known."""
+    return [path for (path,) in reader.rows("forgotten_data_paths")]
+
+
+def drop_history(session: Session, filled: Sequence[str]) -> None:
+    """Remove what commits did that nobody can read or merge, and what is left of forgotten catalogs.
+
+    Those whose data paths are filled with files stay known, so that orphans are looked for there.
+    """
     bounds = [(catalog, 0, low) for catalog, low in session.rows("history_bounds")]
     for start in range(0, len(bounds), _SPANS_AT_ONCE):
         session.execute("drop_old_changes", spans=json.dumps(bounds[start : start + _SPANS_AT_ONCE]))
@@ -133,11 +141,10 @@ def drop_history(session: Session) -> None:
         "drop_commits_once",
         "drop_expired_snapshots",
         "drop_reservations",
-        "drop_heads",
-        "drop_lineages",
-        "drop_names",
-        "drop_snapshots",
     ):
+        session.execute(statement)
+    session.execute("drop_heads", filled=json.dumps(filled))
+    for statement in ("drop_lineages", "drop_names", "drop_snapshots"):
         session.execute(statement)
 
 

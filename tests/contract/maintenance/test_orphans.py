@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -99,3 +100,19 @@ def test_files_that_are_scheduled_for_deletion_are_left_to_the_collection(
     before = files(tmp_path)
     assert lake.remove_orphans(older_than=NOW).files == 0
     assert files(tmp_path) == before
+
+
+def test_orphans_in_the_data_path_of_a_forgotten_fork_are_found(lake: forklake.Lake, tmp_path: Path) -> None:
+    lake.create_catalog("shop").create_table("t", "id INT").set_option("data_inlining_row_limit", 0)
+    fork = lake.fork("shop", "fork", data_path=str(tmp_path / "own"))
+    fork.table("t").append([{"id": 1}])
+    (written,) = (tmp_path / "own").rglob("*.parquet")
+    orphan = written.with_name(f"{uuid4().hex}-0.parquet")
+    orphan.write_bytes(written.read_bytes())
+    lake.drop_catalog("fork")
+    for _ in range(2):
+        lake.expire(older_than=timedelta(0))
+        lake.collect_garbage(older_than=timedelta(0))
+    assert orphan.exists()
+    assert lake.remove_orphans(older_than=timedelta(0)).files == 1
+    assert not list((tmp_path / "own").rglob("*.parquet"))

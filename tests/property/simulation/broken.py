@@ -57,9 +57,10 @@ VARIANTS: dict[str, Prepare] = {
         named_files=f"SELECT path FROM ducklake_data_file WHERE path {_PATHS}",
         schedule_delete_files=_SCHEDULE.format("ducklake_delete_file", "true"),
     ),
-    # A file goes as soon as nobody reaches it, whoever is reading.
-    "one phase, no retention": _with(**_edited("due_files", "schedule_start <= $before AND ", "")),
-    "no second look": _with(named_files=_NOTHING_NAMED),
+    # What came out of reach goes at once, whoever is reading and whoever else names it.
+    "one phase": _with(
+        **_edited("due_files", "schedule_start <= $before AND ", ""), named_files=_NOTHING_NAMED
+    ),
     "reservations ignored": _with(
         open_commit_uuids="SELECT commit_uuid FROM ducklake_snapshot_reservation WHERE false"
     ),
@@ -72,9 +73,6 @@ VARIANTS: dict[str, Prepare] = {
             "JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id",
             "JOIN ducklake_catalog_head h ON h.catalog_id = l.source_catalog_id",
         )
-    ),
-    "masks before their time": _with(
-        **_edited("drop_rows_of_data_file", "m.end_snapshot <= r.oldest_snapshot", "m.end_snapshot >= 0")
     ),
     "no lock against forks": lambda _: None,
 }
@@ -93,3 +91,15 @@ def broken(name: str) -> Iterator[Prepare]:
 
 def _look_at_nothing(*_: object) -> None:
     """Whoever forks has looked before, when nobody had expired the snapshot."""
+
+
+CAUGHT: dict[str, tuple[range, str]] = {
+    "live data files only": (range(0, 3), "all"),
+    "delete files ignored": (range(0, 10), "all"),
+    "one phase": (range(0, 10), "merges"),
+    "reservations ignored": (range(0, 40), "distributed"),
+    "adopted files ignored": (range(0, 20), "merges"),
+    "the parent's oldest snapshot for its forks": (range(0, 20), "forks"),
+    "no lock against forks": (range(0, 20), "forks"),
+}
+"""Seeds of programs that keep to some verbs: one of them fails."""

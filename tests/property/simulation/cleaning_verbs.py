@@ -88,7 +88,7 @@ def expire_all(client: Client, random: Random) -> None:
 
 def collect(client: Client, random: Random) -> None:
     """While others are at work, files stay for a while: they may be reading them."""
-    ages = (HOUR, DAY) if client.world.scheduler.is_shared else (NOW, NOW, HOUR, DAY)
+    ages = (HOUR, DAY) if client.world.scheduler.is_shared else (NOW, HOUR, HOUR, DAY)
     age = random.choice(ages)
     client.world.readers_until(client.world.now - age)
     client.lake.collect_garbage(older_than=age, dry_run=random.random() < 0.1)

@@ -55,7 +55,24 @@ VERBS: dict[Verb, int] = {
 }
 BY_NAME = {f"{verb.__module__.rpartition('.')[2].removesuffix('_verbs')}.{verb.__name__}": verb for verb in VERBS}
 WEIGHTS = dict(zip(BY_NAME, VERBS.values(), strict=True))
-PAUSES = (timedelta(seconds=1), timedelta(minutes=5), timedelta(hours=2), timedelta(days=1))
+FOCUSES: dict[str, tuple[str, ...]] = {
+    "all": (),
+    "readers": ("reading.plan", "reading.read_planned", "row.overwrite", "cleaning.expire"),
+    "distributed": (
+        "distributed.begin", "distributed.write", "distributed.commit", "cleaning.remove_orphans",
+        "cleaning.expire_reservations",
+    ),
+    "forks": ("row.append", "row.overwrite", "catalog.fork", "cleaning.expire", "cleaning.collect"),
+    "merges": ("catalog.fork", "catalog.merge", "row.append", "row.delete", "cleaning.collect", "catalog.drop"),
+}  # fmt: skip
+"""Verbs that some programs keep to more than others do, so that they meet."""
+MORE = 4
+PAUSES = (
+    *[timedelta(seconds=1)] * 4,
+    timedelta(minutes=5),
+    timedelta(hours=2),
+    timedelta(days=1),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +98,20 @@ class Round:
 Program = tuple[Round, ...]
 
 
-def program(seed: int, steps: int, *, clients: int = 3, share: float = 0.5) -> Program:
-    """A program of about so many steps; several clients are at work in some share of its rounds."""
+def program(
+    seed: int, steps: int, *, clients: int = 3, share: float = 0.5, focus: str | None = None, only: bool = False
+) -> Program:
+    """A program of about so many steps; several clients are at work in some share of its rounds.
+
+    It keeps to the verbs of a focus more than to others, or `only` to them.
+    """
     random = Random(seed)
+    chosen = FOCUSES[focus or random.choice(list(FOCUSES))]
+    others = 0 if only else 1
+    weights = [weight * (MORE if verb in chosen else others) for verb, weight in WEIGHTS.items()]
 
     def step() -> Step:
-        (verb,) = random.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        (verb,) = random.choices(list(WEIGHTS), weights)
         return Step(verb, random.randrange(2**32))
 
     rounds: list[Round] = []

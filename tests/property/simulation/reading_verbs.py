@@ -58,35 +58,35 @@ class LongReader:
 
 
 def plan(client: Client, random: Random) -> None:
-    """Plan a scan that is read later."""
-    catalog, table, handle = chosen(client, random)
-    snapshot = catalog.head
-    expected = catalog.history[snapshot].live()[table]
-    planned = client.world.now
+    """Plan scans of a catalog that are read later."""
+    catalog, _, handle = chosen(client, random)
+    snapshot, planned = catalog.head, client.world.now
+    expected = catalog.history[snapshot].live()
     try:
-        scan = handle.at(snapshot).table(table).scan(columns=["k", "v"], row_ids=True)
-        found = LongReader(catalog.name, scan.plan(), scan.selection, expected, planned)
+        for name in sorted(expected):
+            scan = handle.at(snapshot).table(name).scan(columns=["k", "v"], row_ids=True)
+            found = LongReader(catalog.name, scan.plan(), scan.selection, expected[name], planned)
+            client.world.readers = [*client.world.readers[-5:], found]
     except SnapshotNotFound as error:
         if snapshot in catalog.history:
             raise Violation(f"{catalog.name} has a snapshot {snapshot}: {error}") from error
-        return
-    client.world.readers.append(found)
 
 
 def read_planned(client: Client, random: Random) -> None:
     """Read what was planned: within the retention of files it is all there."""
-    world = client.world
-    if not world.readers:
-        return
-    reader = random.choice(world.readers)
+    for reader in list(client.world.readers):
+        _read_planned(client, reader)
+
+
+def _read_planned(client: Client, reader: LongReader) -> None:
     try:
         found = values_of(read_table(client.engine, reader.plan, reader.selection).to_pylist())
     except FileMissing as error:
-        if client.fired or not any(other is reader for other in world.readers):
+        if client.fired or not any(other is reader for other in client.world.readers):
             return
-        raise Violation(f"a scan of {reader.catalog} that was planned can no longer be read: {error}") from error
+        raise Violation(f"a planned scan of {reader.catalog} can no longer be read: {error}") from error
     if found != reader.expected:
-        raise Violation(f"a scan of {reader.catalog} that was planned shows other rows")
+        raise Violation(f"a planned scan of {reader.catalog} shows other rows: {found}")
 
 
 @dataclass(slots=True)

@@ -100,7 +100,8 @@ def upsert(client: Client, random: Random) -> None:
 def overwrite(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
     event, values = new_event(client, table, special=True), fresh(client, random, 2)
-    if random.random() < 0.5:
+    if client.world.scheduler.is_shared or random.random() < 0.5:
+        # Of all rows, it would replace those that were there when it began.
         keys = some_keys(catalog, table, random)
         client.effect = changing(
             catalog,

@@ -407,13 +407,21 @@ DELETE FROM ducklake_expired_snapshot
 DELETE FROM ducklake_snapshot_reservation
  WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = ducklake_snapshot_reservation.catalog_id);
 
+-- name: forgotten_data_paths
+-- Data paths of their own that forgotten catalogs had.
+SELECT h.data_path
+  FROM ducklake_catalog_head h
+ WHERE h.end_snapshot IS NOT NULL AND (h.data_path LIKE '/%' OR h.data_path LIKE '%://%')
+   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = h.catalog_id);
+
 -- name: drop_heads
--- A data path of its own stays known as long as files may be in it.
+-- A data path of its own stays known as long as files are in it, orphans too, or may be named there.
 DELETE FROM ducklake_catalog_head
  WHERE end_snapshot IS NOT NULL
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.catalog_id = ducklake_catalog_head.catalog_id)
    AND (data_path NOT LIKE '/%' AND data_path NOT LIKE '%://%'
-        OR NOT EXISTS (SELECT 1 FROM ducklake_data_file f
+        OR NOT data_path IN texts($filled)
+           AND NOT EXISTS (SELECT 1 FROM ducklake_data_file f
                         WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path)
            AND NOT EXISTS (SELECT 1 FROM ducklake_delete_file f
                             WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path)
