@@ -99,7 +99,7 @@ CAUGHT: dict[str, tuple[range, str]] = {
     "one phase": (range(0, 10), "merges"),
     "reservations ignored": (range(0, 40), "distributed"),
     "adopted files ignored": (range(0, 20), "merges"),
-    "the parent's oldest snapshot for its forks": (range(0, 20), "forks"),
-    "no lock against forks": (range(0, 20), "forks"),
+    "the parent's oldest snapshot for its forks": (range(0, 40), "forks"),
+    "no lock against forks": (range(0, 60), "races"),
 }
 """Seeds of programs that keep to some verbs: one of them fails."""

@@ -62,7 +62,11 @@ FOCUSES: dict[str, tuple[str, ...]] = {
         "distributed.begin", "distributed.write", "distributed.commit", "cleaning.remove_orphans",
         "cleaning.expire_reservations",
     ),
-    "forks": ("row.append", "row.overwrite", "catalog.fork", "cleaning.expire", "cleaning.collect"),
+    "forks": (
+        "row.append", "row.update", "row.delete", "row.overwrite", "catalog.fork", "cleaning.expire",
+        "cleaning.collect",
+    ),
+    "races": ("row.append", "catalog.fork", "catalog.drop", "cleaning.expire"),
     "merges": ("catalog.fork", "catalog.merge", "row.append", "row.delete", "cleaning.collect", "catalog.drop"),
 }  # fmt: skip
 """Verbs that some programs keep to more than others do, so that they meet."""
