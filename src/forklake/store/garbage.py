@@ -42,7 +42,12 @@ FIRST = DeadFile(CatalogId(-1), -1, "", 0)
 def begin_cleaning(database: Database) -> Session:
     """Begin a transaction that cleans: one at a time, in the whole lake."""
     session = database.transaction()
-    session.execute("begin_cleaning")
+    try:
+        session.execute("begin_cleaning")
+    except BaseException:
+        # Nobody else has it to end it.
+        session.rollback()
+        raise
     return session
 
 

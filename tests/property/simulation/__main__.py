@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--backend", choices=BACKENDS, default="sqlite")
     parser.add_argument("--steps", type=int, default=200, help="of each program")
     parser.add_argument("--clients", type=int, default=3, help="that are at work at the same time")
-    parser.add_argument("--faults", type=float, default=0.2, help="share of steps in which something goes wrong")
+    parser.add_argument(
+        "--faults", type=float, default=0.2, help="share of steps in which something goes wrong"
+    )
     given = parser.parse_args()
     first = secrets.randbelow(2**31) if given.seed is None else given.seed
     total = Total()

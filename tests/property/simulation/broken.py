@@ -94,12 +94,12 @@ def _look_at_nothing(*_: object) -> None:
 
 
 CAUGHT: dict[str, tuple[range, str]] = {
-    "live data files only": (range(0, 3), "all"),
-    "delete files ignored": (range(0, 10), "all"),
-    "one phase": (range(0, 10), "merges"),
-    "reservations ignored": (range(0, 40), "distributed"),
-    "adopted files ignored": (range(0, 20), "merges"),
-    "the parent's oldest snapshot for its forks": (range(0, 40), "forks"),
-    "no lock against forks": (range(0, 60), "races"),
+    "live data files only": (range(3), "all"),
+    "delete files ignored": (range(10), "all"),
+    "one phase": (range(10), "merges"),
+    "reservations ignored": (range(40), "distributed"),
+    "adopted files ignored": (range(20), "merges"),
+    "the parent's oldest snapshot for its forks": (range(40), "forks"),
+    "no lock against forks": (range(60), "races"),
 }
 """Seeds of programs that keep to some verbs: one of them fails."""

@@ -59,9 +59,7 @@ def fork(client: Client, random: Random) -> None:
 
     def effect(written: Written) -> None:
         ((owner, snapshot, time),) = written.snapshots
-        (point,) = {
-            row[2] if row[4] is None else row[4] for row in written.lineages if row[1] == parent.id
-        }
+        (point,) = {row[2] if row[4] is None else row[4] for row in written.lineages if row[1] == parent.id}
         if point not in parent.history:
             raise Violation(f"{name} was forked at {point}, which {parent.name} has expired")
         made = parent.forked(owner, name, point, snapshot, time)

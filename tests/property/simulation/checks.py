@@ -101,7 +101,9 @@ class Checker:
                 self._check_table(catalog, snapshot, name, keys[number], expected[name])
         self._checked[catalog.id] = signature
 
-    def _check_table(self, catalog: CatalogModel, snapshot: int, name: str, key: Key, expected: Values) -> None:
+    def _check_table(
+        self, catalog: CatalogModel, snapshot: int, name: str, key: Key, expected: Values
+    ) -> None:
         found = self._contents.get(key)
         if found is None:
             if catalog.dropped is not None:
@@ -191,5 +193,3 @@ def _keys(
         if row["begin_snapshot"] <= snapshot and row["data_file_id"] in there:
             found[row["table_id"]].add(("deleted", row["data_file_id"], row["position"]))
     return {table: frozenset(parts) for table, parts in found.items()}
-
-

@@ -101,5 +101,3 @@ def remove_orphans(client: Client, random: Random) -> None:
 
 def expire_reservations(client: Client, random: Random) -> None:
     client.lake.expire_reservations()
-
-

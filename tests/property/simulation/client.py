@@ -146,4 +146,3 @@ class Client:
         """Let others write."""
         if self.world.writer is self:
             self.world.writer = None
-

@@ -143,9 +143,7 @@ class SimulatedSession:
         perform(self.client, lambda: self.inner.end_rows(of, rows, catalog=catalog, end=end))
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
-        drawn = perform(
-            self.client, lambda: self.inner.allocate(catalog_ids=catalog_ids, file_ids=file_ids)
-        )
+        drawn = perform(self.client, lambda: self.inner.allocate(catalog_ids=catalog_ids, file_ids=file_ids))
         return replace(drawn, snapshot_time=self.client.world.now)
 
     def lock_head(self, catalog: CatalogId, **options: Any) -> tuple[LockedHead, Allocation] | None:

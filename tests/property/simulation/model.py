@@ -97,13 +97,11 @@ class State:
 
     def merged(self, source: State) -> State:
         """With all that another one knows."""
-        tables, rows = dict(self.tables), dict(self.rows)
-        for name, table in source.tables.items():
-            if table.event not in self.events:
-                tables[name] = table
+        news = {name: table for name, table in source.tables.items() if table.event not in self.events}
+        tables, rows = {**self.tables, **news}, dict(self.rows)
         for name, versions in source.rows.items():
-            news = {key: row for key, row in versions.items() if row.event not in self.events}
-            rows[name] = {**rows.get(name, {}), **news}
+            found = {key: row for key, row in versions.items() if row.event not in self.events}
+            rows[name] = {**rows.get(name, {}), **found}
         return State(self.events | source.events, tables, rows)
 
 

@@ -53,7 +53,9 @@ VERBS: dict[Verb, int] = {
     reading_verbs.read_planned: 5,
     reading_verbs.follow: 6,
 }
-BY_NAME = {f"{verb.__module__.rpartition('.')[2].removesuffix('_verbs')}.{verb.__name__}": verb for verb in VERBS}
+BY_NAME = {
+    f"{verb.__module__.rpartition('.')[2].removesuffix('_verbs')}.{verb.__name__}": verb for verb in VERBS
+}
 WEIGHTS = dict(zip(BY_NAME, VERBS.values(), strict=True))
 FOCUSES: dict[str, tuple[str, ...]] = {
     "all": (),
@@ -67,7 +69,9 @@ FOCUSES: dict[str, tuple[str, ...]] = {
         "cleaning.collect",
     ),
     "races": ("row.append", "catalog.fork", "catalog.drop", "cleaning.expire"),
-    "merges": ("catalog.fork", "catalog.merge", "row.append", "row.delete", "cleaning.collect", "catalog.drop"),
+    "merges": (
+        "catalog.fork", "catalog.merge", "row.append", "row.delete", "cleaning.collect", "catalog.drop",
+    ),
 }  # fmt: skip
 """Verbs that some programs keep to more than others do, so that they meet."""
 MORE = 4
@@ -103,7 +107,13 @@ Program = tuple[Round, ...]
 
 
 def program(
-    seed: int, steps: int, *, clients: int = 3, share: float = 0.5, focus: str | None = None, only: bool = False
+    seed: int,
+    steps: int,
+    *,
+    clients: int = 3,
+    share: float = 0.5,
+    focus: str | None = None,
+    only: bool = False,
 ) -> Program:
     """A program of about so many steps; several clients are at work in some share of its rounds.
 
@@ -151,7 +161,9 @@ def _run_round(world: World, number: int, made: Round, faults: float) -> None:
         return work
 
     clients = random.sample(world.clients, len(made.lanes))
-    world.scheduler.run([lane(client, steps) for client, steps in zip(clients, made.lanes, strict=True)], random)
+    world.scheduler.run(
+        [lane(client, steps) for client, steps in zip(clients, made.lanes, strict=True)], random
+    )
 
 
 def _run_step(client: Client, number: int, step: Step, faults: float) -> None:

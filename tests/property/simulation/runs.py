@@ -47,7 +47,7 @@ class Runs:
         with self.lakes.world(self.prepare) as world:
             try:
                 run(world, rounds, seed=seed, faults=self.faults)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
                 return error
             finally:
                 if total is not None:

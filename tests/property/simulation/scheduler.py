@@ -86,7 +86,7 @@ class Scheduler:
                 lane.work()
         except Crash:
             pass
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - it is raised where lanes were started
             lane.error = error
         finally:
             lane.done = True

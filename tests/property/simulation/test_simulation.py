@@ -42,7 +42,10 @@ def test_what_cleans_too_much_is_caught(name: str) -> None:
     seeds, focus = CAUGHT[name]
     with lakes("sqlite") as found, broken(name) as prepare:
         runs = Runs(found, STEPS, prepare=prepare)
-        assert any(runs.failure(seed, program(seed, STEPS, focus=focus, only=focus != "all")) for seed in seeds)
+        assert any(
+            runs.failure(seed, program(seed, STEPS, focus=focus, only=focus != "all", share=0.9))
+            for seed in seeds
+        )
 
 
 def test_a_program_that_fails_is_told_with_its_seed_and_shrunk() -> None:

@@ -57,9 +57,7 @@ class World:
         self.shared: list[Shared] = []
         self.undropped: dict[int, list[int]] = {}
         """At which snapshots catalogs were brought back."""
-        self.reader = forklake.Lake(
-            open_database(parse_url(url), create=False), open_storage(self.data_path)
-        )
+        self.reader = forklake.Lake(open_database(parse_url(url), create=False), open_storage(self.data_path))
         self.reader._context.engine = shared_engine(self.reader._storage)
         self.clients = [Client(self) for _ in range(CLIENTS)]
         self.checker = Checker(self)
