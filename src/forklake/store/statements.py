@@ -77,9 +77,9 @@ _TUPLE_NAMES = {
 }
 _TUPLE_VALUES: dict[Dialect, tuple[str, str, int]] = {
     # How one number is taken out, where the tuples come from, and what the first number is called.
-    "sqlite": ("json_extract(v, '$[{at}]')", "SELECT value AS v FROM json_each({given})", 0),
-    "duckdb": ("v[{at}]::BIGINT", """SELECT unnest(from_json({given}, '[["BIGINT"]]')) AS v""", 1),
-    "postgresql": ("(v ->> {at})::bigint", "SELECT v FROM json_array_elements({given}::json) AS v", 0),
+    "sqlite": ("json_extract(one, '$[{at}]')", "SELECT value AS one FROM json_each({given})", 0),
+    "duckdb": ("one[{at}]::BIGINT", """SELECT unnest(from_json({given}, '[["BIGINT"]]')) AS one""", 1),
+    "postgresql": ("(one ->> {at})::bigint", "SELECT one FROM json_array_elements({given}::json) AS one", 0),
 }
 _FAMILIES: dict[Dialect, tuple[str, ...]] = {
     "sqlite": ("", ".embedded", ".sqlite"),
