@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from forklake.store.statements import statements
 from tests.unit.statements.named import CLEANING, POSTGRESQL_ONLY, READS, SOURCE, WRITES, parameters
@@ -15,11 +16,21 @@ METHODS = {"rows", "ask", "execute", "_rows", "_run", "_rows_once"}
 GIVEN = {"store/catalog_state.py": {"catalog", "at"}, "store/files.py": {"catalog", "table", "at"}}
 
 
-def calls() -> Iterator[tuple[str, str, str, set[str] | None]]:
-    """Every place that runs a named statement: where, how, which, with what (None: cannot be seen)."""
+Call = tuple[str, str, str, set[str] | None]
+"""A place that runs a named statement: where, how, which, with what (None: cannot be seen)."""
+
+
+@cache
+def calls() -> list[Call]:
+    """Every place in the source that runs a named statement."""
+    return list(_calls())
+
+
+def _calls() -> Iterator[Call]:
     for path in sorted(SOURCE.rglob("*.py")):
+        place = path.relative_to(SOURCE)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            where = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
+            where = f"{place}:{getattr(node, 'lineno', 0)}"
             match node:
                 case ast.Call(func=ast.Attribute(attr="_of"), args=[ast.Constant(value=str() as name), _]):
                     # FileReader._of reads what is about all files of a table, or about some that it names.
