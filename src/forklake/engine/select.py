@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.engine.condition import naming
-from forklake.engine.local import Engine
+from forklake.engine.local import BATCH_ROWS, Engine
 from forklake.engine.scan_sql import PREFIX, ROW_ID, SNAPSHOT, Relation, Wanted, relation
 from forklake.engine.sql_text import shown, shown_as, text
 from forklake.lazy.arrow import pa
@@ -15,9 +16,17 @@ from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
 from forklake.model.types.arrow import to_arrow
+from forklake.scan.inlined_rows import gather
 from forklake.scan.scan_plan import ScanPlan
 
 ALIAS = "forklake_scan"
+_AS_THEY_ARE = frozenset(
+    {
+        *("boolean", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float32", "float64", "varchar", "blob"),
+    }
+)
+"""Types whose values DuckDB would hand out just as it got them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,9 @@ def result_schema(selection: Selection) -> pa.Schema:
 
 def read_table(engine: Engine, plan: ScanPlan, selection: Selection) -> pa.Table:
     """All rows."""
+    at_hand = _at_hand(plan, selection)
+    if at_hand is not None:
+        return at_hand
     found = query(engine, plan, selection)
     with naming(plan.predicate):
         return engine.table(found.sql, found.tables, plan).cast(result_schema(selection))
@@ -110,11 +122,35 @@ def read_table(engine: Engine, plan: ScanPlan, selection: Selection) -> pa.Table
 
 def read_batches(engine: Engine, plan: ScanPlan, selection: Selection) -> Iterator[pa.RecordBatch]:
     """All rows, batch by batch."""
+    at_hand = _at_hand(plan, selection)
+    if at_hand is not None:
+        yield from at_hand.to_batches(BATCH_ROWS)
+        return
     found = query(engine, plan, selection)
     schema = result_schema(selection)
     with naming(plan.predicate):
         for batch in engine.stream(found.sql, found.tables, plan):
             yield batch.cast(schema)
+
+
+def _at_hand(plan: ScanPlan, selection: Selection) -> pa.Table | None:
+    """The rows, if all of them came with the plan and DuckDB has nothing to do for them; else None.
+
+    Small tables live in the metadata, and planning a query takes DuckDB longer than all else.
+    """
+    if plan.files or plan.predicate is not None or selection.inside:
+        return None
+    if not all(column.type in _AS_THEY_ARE for column in selection.columns):
+        return None
+    schema = result_schema(selection)
+    if not plan.rows:
+        return schema.empty_table()
+    rows = gather(plan.rows, selection.columns)
+    names = [f"c{column.id}" for column in selection.columns]
+    names += [ROW_ID_NAME] if selection.row_id else []
+    names += [SNAPSHOT_ID_NAME] if selection.snapshot else []
+    found = pa.Table.from_arrays([rows.column(name) for name in names], schema=schema)
+    return found if selection.limit is None else found.slice(0, selection.limit)
 
 
 def count_rows(engine: Engine, plan: ScanPlan) -> int:
