@@ -179,20 +179,21 @@ def _sweep(
     """Remove those of some files that nobody refers to.
 
     They are claimed first, when everybody has committed who was about to refer to one of them: from then on
-    nobody does. So whoever does is found afterwards, and nobody has to wait for that.
+    nobody does. So whoever does is found afterwards, and nobody has to wait for that. What is referred to is
+    forgotten only while no other collection removes the last row that does: that one relies on the queue.
     """
-    going, staying = _sorted_out(database, batch, removed)
+    going, named, foreign = _sorted_out(database, batch, removed)
     if dry_run:
         removed.count += len(going)
         removed.bytes += sum(_sizes(storage, going))
         return
     with begin_cleaning(database) as session:
+        unschedule_files(session, [*foreign, *named_files(session, named)])
         hold_lineages(session)
-        unschedule_files(session, staying)
         claim_files(session, [file.path for file in going], database.now())
         session.commit()
-    named = named_files(database, [file.path for file in going])
-    going = [file for file in going if file.path not in named]
+    known = named_files(database, [file.path for file in going])
+    going = [file for file in going if file.path not in known]
     sizes = dict(zip((file.path for file in going), _sizes(storage, going), strict=True))
     failures: dict[str, StorageError] = {}
     for relative in (True, False):
@@ -203,31 +204,32 @@ def _sweep(
     gone = [file.path for file in going if file.path not in failures]
     removed.bytes += sum(sizes[path] for path in gone)
     with begin_cleaning(database) as session:
-        unschedule_files(session, [*gone, *named])
+        unschedule_files(session, [*gone, *named_files(session, known)])
         session.commit()
     removed.count += len(gone)
 
 
 def _sorted_out(
     database: Database, batch: Sequence[Scheduled], removed: _Removed
-) -> tuple[list[Scheduled], list[str]]:
-    """Those of some files that may go, and the paths of those that stay and are to be forgotten."""
-    named = named_files(database, [file.path for file in batch])
+) -> tuple[list[Scheduled], list[str], list[str]]:
+    """Those of some files that may go, the paths that rows name, and those that are not the lake's."""
+    known = named_files(database, [file.path for file in batch])
     folders = own_data_paths(database)
     writing = open_commit_uuids(database)
     going: list[Scheduled] = []
-    staying: list[str] = []
+    named: list[str] = []
+    foreign: list[str] = []
     for file in batch:
-        if file.path in named:
-            staying.append(file.path)
+        if file.path in known:
+            named.append(file.path)
         elif not _is_own(file, folders):
-            staying.append(file.path)
+            foreign.append(file.path)
             removed.kept.append(KeptFile(file.path, "it was imported, and is not the lake's to remove"))
         elif any(uuid in file.path for uuid in writing):
             removed.kept.append(KeptFile(file.path, "a distributed snapshot may still commit it"))
         else:
             going.append(file)
-    return going, staying
+    return going, named, foreign
 
 
 def _sizes(storage: Storage, files: Sequence[Scheduled]) -> list[int]:

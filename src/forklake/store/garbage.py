@@ -163,7 +163,10 @@ def due_files(reader: Database | Session, before: datetime, after: str, most: in
 
 def named_files(reader: Database | Session, paths: Iterable[str]) -> set[str]:
     """Those of some paths that any row of any catalog names."""
-    return {path for (path,) in reader.rows("named_files", paths=json.dumps(sorted(set(paths))))}
+    wanted = sorted(set(paths))
+    if not wanted:
+        return set()
+    return {path for (path,) in reader.rows("named_files", paths=json.dumps(wanted))}
 
 
 def known_files(reader: Database | Session, paths: Iterable[str]) -> set[str]:
