@@ -9,10 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import forklake
+from forklake.localpg import LocalPostgres
 from tests.contract.conftest import _runner
 from tests.property.simulation.runs import Lakes
 from tests.property.simulation.world import Prepare, World
-from tests.templates import LakeTemplates
+from tests.templates import EmptyDatabase, LakeTemplates
 
 BACKENDS = ("sqlite", "duckdb", "postgresql")
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
@@ -61,8 +62,36 @@ class Embedded:
             shutil.rmtree(folder)
 
 
+class Postgres:
+    """Lakes in one database, emptied after each program."""
+
+    backend = "postgresql"
+
+    def __init__(self, folder: Path, server: str) -> None:
+        self._folder = folder
+        self._database = EmptyDatabase(server, folder)
+        self._made = 0
+
+    @contextmanager
+    def world(self, prepare: Prepare = lambda _: None) -> Iterator[World]:
+        """A world of its own; it is removed afterwards."""
+        self._made += 1
+        folder = self._folder / f"{self._made}"
+        folder.mkdir()
+        try:
+            with self._database.lend() as url, world(url, folder, prepare) as made:
+                yield made
+        finally:
+            shutil.rmtree(folder)
+
+
 @contextmanager
-def lakes(backend: str) -> Iterator[Lakes]:
-    """Lakes on a backend, each for one program."""
-    with memory_folder() as folder:
-        yield Embedded(folder, backend)
+def lakes(backend: str, server: str | None = None) -> Iterator[Lakes]:
+    """Lakes on a backend, each for one program; a PostgreSQL is started if none is given."""
+    with memory_folder() as folder, ExitStack() as started:
+        if backend != "postgresql":
+            yield Embedded(folder, backend)
+        elif server is not None:
+            yield Postgres(folder, server)
+        else:
+            yield Postgres(folder, started.enter_context(LocalPostgres(fsync=False)).url)
