@@ -16,6 +16,7 @@ from forklake.commit.draft import Draft
 from forklake.data.parquet.positions import common, united
 from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_at
 from forklake.engine.local import Engine
+from forklake.errors import CommitConflict
 from forklake.fork.catalog_state import Side
 from forklake.fork.touched_rows import LostPositions, Touched, no_positions, touched_rows
 from forklake.fork.version_vectors import Event, Events
@@ -402,6 +403,9 @@ class RowComparison:
     ) -> tuple[Candidates, PositionsByFile]:
         files = [state.file for state in states.values()]
         contents = source.reader.contents([file for file in files if file.inlined])
+        if any(file.inlined and file.id not in contents for file in files):
+            # Nobody reaches them any more, and whoever begins now does without them.
+            raise CommitConflict("rows that this compares were collected as garbage meanwhile: run it again")
         # All rows, whatever was deleted: those that are looked for are among them.
         places = [place_of(replace(file, deletes=None), contents) for file in files]
         return Candidates(source, places), {file: doubtful[file] for file in states}

@@ -32,6 +32,12 @@ def test_nothing_is_lost_and_nothing_is_left_on_sqlite(seeds: range) -> None:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", [200])
+def test_what_once_failed_is_mended(seed: int) -> None:
+    _run("sqlite", range(seed, seed + 1))
+
+
+@pytest.mark.timeout(900)
 def test_nothing_is_lost_and_nothing_is_left_on_duckdb() -> None:
     assert _run("duckdb", range(200, 201)).steps >= STEPS
 
