@@ -21,6 +21,8 @@ from tests.pgbouncer import PgBouncer, find_program
 from tests.templates import EmptyDatabase, LakeTemplates
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.moto_server import S3Server
 
 # What helpers of tests compare is shown on both sides when it differs, as in the tests themselves.
@@ -51,6 +53,30 @@ class _Scheduling(LoadScopeScheduling):
 # Not by marks: with pytest 9, groups of pytest-xdist 3.8 have no effect.
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     return _Scheduling(config, log)
+
+
+SMALL_SPARK = {
+    "spark.driver.memory": "1g",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Nothing may depend on the zone that a session has.
+    "spark.sql.session.timeZone": "America/New_York",
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark for all tests: a second in another process would only take its time and memory.
+
+    Whoever asks for a session where this one runs gets it, with its few partitions.
+    """
+    from forklake.spark import session
+
+    running = session("local[2]", conf=SMALL_SPARK)
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

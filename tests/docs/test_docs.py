@@ -50,9 +50,12 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("story", EXAMPLES)
 def test_an_example_prints_what_the_page_says(
-    story: list[tuple[str, str]], tmp_path: Path, monkeypatch
+    story: list[tuple[str, str]], tmp_path: Path, monkeypatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if request.node.callspec.id.endswith("-spark"):
+        # What the page starts would be the session of all later tests: with a UI, and hundreds of partitions.
+        request.getfixturevalue("spark")
     names: dict[str, object] = {}
     for code, output in story:
         printed = io.StringIO()

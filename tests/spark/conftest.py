@@ -1,4 +1,4 @@
-"""One Spark for all tests: a second in another process would only take its time and memory."""
+"""What tests on Spark share. The session itself is a fixture of all tests."""
 
 from __future__ import annotations
 
@@ -9,28 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import forklake
-from forklake.spark import SparkCatalog, session
+from forklake.spark import SparkCatalog
 from tests.contract.conftest import lake, lake_url, raw, sql_on
 from tests.property.table_lakes import Lakes
 
 __all__ = ["lake", "lake_url", "raw", "sql_on"]
-
-SMALL = {
-    "spark.driver.memory": "1g",
-    "spark.log.level": "ERROR",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # Nothing may depend on the zone that a session has.
-    "spark.sql.session.timeZone": "America/New_York",
-}
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    running = session("local[2]", conf=SMALL)
-    yield running
-    running.stop()
 
 
 @pytest.fixture
