@@ -2,6 +2,7 @@
 
 No key is used twice, and every commit is an event with a number of its own. Of two versions of a row, the
 later one was written by somebody who knew the other; where neither knew the other, they are in conflict.
+A row that was restored to what the other side knows was not changed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,24 @@ class Version(NamedTuple):
 
     event: Event
     value: int | None
+    before: Version | None = None
+    """What it was until then."""
+    again: tuple[Version | None] | None = None
+    """The version that was restored; None in it for a row that was not there."""
+
+    @property
+    def origin(self) -> Event | None:
+        """The event that first made it so."""
+        if self.again is None:
+            return self.event
+        return None if self.again[0] is None else self.again[0].origin
+
+    def is_news(self, events: frozenset[Event]) -> bool:
+        """Whether it differs from what those know who know some events; undone changes do not."""
+        known: Version | None = self
+        while known is not None and known.event not in events:
+            known = known.before
+        return known is not self and self.origin != (None if known is None else known.origin)
 
 
 @dataclass(slots=True)
@@ -52,9 +71,14 @@ class State:
 
     def written(self, event: Event, values: Mapping[int, int | None]) -> State:
         """With other values of some rows, or without them."""
-        table = event.table
-        rows = {**self.rows.get(table, {}), **{key: Version(event, value) for key, value in values.items()}}
-        return State(self.events | {event}, self.tables, {**self.rows, table: rows})
+        before = self.rows.get(event.table, {})
+        return self._with(
+            event, {key: Version(event, value, before.get(key)) for key, value in values.items()}
+        )
+
+    def _with(self, event: Event, versions: Mapping[int, Version]) -> State:
+        rows = {**self.rows.get(event.table, {}), **versions}
+        return State(self.events | {event}, self.tables, {**self.rows, event.table: rows})
 
     def defined(self, event: Event, *, exists: bool) -> State:
         """With a table, or without it."""
@@ -70,15 +94,20 @@ class State:
     def restored(self, event: Event, past: State) -> State:
         """With a table as it was before."""
         now, then = self.live().get(event.table, {}), past.live().get(event.table, {})
-        keys = now.keys() | then.keys()
-        return self.written(event, {key: then.get(key) for key in keys if now.get(key) != then.get(key)})
+        before, past_rows = self.rows.get(event.table, {}), past.rows.get(event.table, {})
+        versions = {
+            key: Version(event, then.get(key), before.get(key), (past_rows.get(key),))
+            for key in now.keys() | then.keys()
+            if now.get(key) != then.get(key)
+        }
+        return self._with(event, versions)
 
     def contested(self, source: State) -> Iterator[tuple[Version, Version]]:
         """Versions of rows and tables that both changed, neither knowing of the other."""
         for mine, yours in ((self.tables, source.tables), *self._common(source)):
             for key, theirs in yours.items():
                 ours = mine.get(key)
-                if ours and theirs.event not in self.events and ours.event not in source.events:
+                if ours and theirs.is_news(self.events) and ours.is_news(source.events):
                     yield ours, theirs
 
     def may_refuse(self, source: State) -> bool:
@@ -100,7 +129,7 @@ class State:
         news = {name: table for name, table in source.tables.items() if table.event not in self.events}
         tables, rows = {**self.tables, **news}, dict(self.rows)
         for name, versions in source.rows.items():
-            found = {key: row for key, row in versions.items() if row.event not in self.events}
+            found = {key: row for key, row in versions.items() if row.is_news(self.events)}
             rows[name] = {**rows.get(name, {}), **found}
         return State(self.events | source.events, tables, rows)
 
