@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,25 @@ def test_files_of_a_commit_stay_when_their_rows_have_moved_on(
     lake.expire_reservations()
     assert stored() == taken.paths
     assert fork.table("t").count() == table.scan(at=snapshot).count() == MANY
+
+
+def test_files_of_a_commit_stay_until_their_retention_is_over(
+    lake: forklake.Lake, catalog: forklake.Catalog, table: forklake.Table, stored, overdue
+) -> None:
+    ds = catalog.begin_distributed()
+    taken = write_part(ds, "t", many())
+    catalog.commit_distributed(ds, taken)
+    reading = table.scan().plan()
+    table.delete()
+    overdue(ds)
+    catalog.expire(older_than=timedelta(0))
+    # Its rows are gone and its files scheduled: whoever is reading may go on.
+    assert lake.collect_garbage().scheduled == len(taken.paths)
+    lake.expire_reservations()
+    assert stored() == taken.paths
+    assert [file.path for file in reading.files] == stored()
+    assert lake.collect_garbage(older_than=timedelta(0)).removed == len(taken.paths)
+    assert not stored()
 
 
 def test_files_of_a_dropped_catalog_stay_if_it_committed_them(
