@@ -468,5 +468,5 @@ def test_a_run_has_many_steps() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("share", range(SHARES))
 def test_catalogs_are_what_copies_of_their_own_would_be(lakes: Lakes, share: int) -> None:
-    tell(partial(play, lakes), programs=programs_of(lakes.backend), steps=STEPS)
+    tell(partial(play, lakes), programs=programs_of(lakes.backend), steps=STEPS, share=share)
     assert lakes.steps >= STEPS * programs_of(lakes.backend)

@@ -15,8 +15,11 @@ _LARGEST = 2**24
 Play = Callable[[Sequence[int]], None]
 
 
-def tell(play: Play, *, programs: int, steps: int) -> None:
-    """Play so many programs of so many steps; any step can be left out of any program."""
+def tell(play: Play, *, programs: int, steps: int, share: int = 0) -> None:
+    """Play so many programs of so many steps; any step can be left out of any program.
+
+    Without chance, Hypothesis draws the same seeds in every test: each share makes other programs of them.
+    """
     known: dict[int, list[int]] = {}
 
     @settings(
@@ -26,7 +29,7 @@ def tell(play: Play, *, programs: int, steps: int) -> None:
     )
     @given(st.integers(0, _LARGEST - 1))
     def run(seed: int) -> None:
-        random = Random(seed)
+        random = Random(seed + share * _LARGEST)
         program = [random.randrange(_LARGEST) for _ in range(steps)]
         error = _failure(play, program)
         if error is not None:
