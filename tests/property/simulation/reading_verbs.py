@@ -112,18 +112,20 @@ def follow(client: Client, random: Random) -> None:
         return
     stream = random.choice(going)
     catalog, end = stream.catalog, stream.catalog.head
+    # Another client may follow the same stream meanwhile.
+    since, values = stream.since, stream.values
     expected = catalog.history[end].live()[stream.table]
     try:
         table = client.lake.catalog(catalog.name).table(stream.table)
-        told = table.changes(stream.since, end).to_pylist()
+        told = table.changes(since, end).to_pylist()
     except SnapshotNotFound as error:
-        between = [at for at in catalog.times if stream.since <= at <= end]
+        between = [at for at in catalog.times if since <= at <= end]
         if all(at in catalog.history for at in between):
             raise Violation(f"{catalog.name} has all of {between}: {error}") from error
         world.streams = [other for other in world.streams if other is not stream]
         return
-    if _told(stream.values, told) != expected:
-        raise Violation(f"changes of {catalog.name} from {stream.since} to {end} lead elsewhere: {told}")
+    if _told(values, told) != expected:
+        raise Violation(f"changes of {catalog.name} from {since} to {end} lead elsewhere: {told}")
     stream.since, stream.values = end, dict(expected)
 
 
