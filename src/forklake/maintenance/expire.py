@@ -20,7 +20,7 @@ from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author
 from forklake.model.time_travel import to_utc
 from forklake.store.backend import Database, Session
-from forklake.store.garbage import begin_cleaning
+from forklake.store.garbage import begin_cleaning, stop_collection
 from forklake.store.lineages import hold_lineages
 from forklake.store.retention import (
     expirable_catalogs,
@@ -124,7 +124,11 @@ def expire_catalog(
         left = [snapshot for snapshot, _ in history if snapshot not in gone]
         if gone and not dry_run:
             set_oldest(session, catalog, left[0])
-            expire_single(session, catalog, sorted(snapshot for snapshot in gone if snapshot > left[0]))
+            single = sorted(snapshot for snapshot in gone if snapshot > left[0])
+            if single:
+                expire_single(session, catalog, single)
+                # A collection looks at these as it goes on, and at forks only when it begins.
+                stop_collection(session)
             session.commit()
     return ExpireResult(name, tuple(sorted(gone)), left[0], dry_run)
 

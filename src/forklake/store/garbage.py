@@ -51,6 +51,11 @@ def begin_cleaning(database: Database) -> Session:
     return session
 
 
+def stop_collection(session: Session) -> None:
+    """Let a collection that is under way find nothing more: what it has noted may not hold any longer."""
+    session.execute("clear_reach")
+
+
 def note_reach(session: Session, collection: int) -> None:
     """Work out which rows of which catalogs somebody can reach, for a collection with a number below zero.
 

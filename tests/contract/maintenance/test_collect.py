@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import forklake
+from forklake.maintenance import collect
+from forklake.store.backend import Database
 from forklake.store.tables import TABLES
 
 NOW = timedelta(0)
@@ -241,3 +244,27 @@ def test_a_row_that_a_merge_brought_and_that_was_deleted_stays_deleted(
     clean(lake)
     lake.merge("fork", "shop")
     assert ids(lake.catalog("shop")) == ids(fork) == [5]
+
+
+def test_a_snapshot_that_is_forked_and_then_expired_during_a_collection_stays_in_the_fork(
+    lake: forklake.Lake, table: forklake.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = lake.catalog("shop")
+    table.append(rows(0, 3))
+    past = shop.snapshot
+    table.overwrite(rows(3, 6))
+    schedule = collect._scheduled
+
+    def after_others(database: Database, kind: Any) -> Iterator[tuple[int, int]]:
+        if kind == "data_file":
+            lake.fork("shop", "late", at=past)
+            shop.expire(versions=[past])
+        return schedule(database, kind)
+
+    monkeypatch.setattr(collect, "_scheduled", after_others)
+    lake.collect_garbage(older_than=NOW)
+    monkeypatch.undo()
+    assert ids(lake.catalog("late")) == [0, 1, 2]
+    lake.collect_garbage(older_than=NOW)
+    assert ids(lake.catalog("late")) == [0, 1, 2]
+    assert ids(shop) == [3, 4, 5]
