@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from forklake.model.ids import FOREVER
 from forklake.store.entity_rows import STORED, EntityName
+from forklake.store.tables import TABLES
 
 PARTS: dict[str, tuple[str, str]] = {
     "ducklake_file_column_stats": ("data_file", "data_file_id"),
@@ -65,6 +66,26 @@ def unseen(catalog: str) -> str:
             "AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
             f"WHERE l.source_catalog_id = {catalog} AND l.source_catalog_id <> l.catalog_id))",
         )
+    )
+
+
+_TOLD_OTHERWISE = {
+    "ducklake_catalog",
+    "ducklake_catalog_lineage",
+    "ducklake_reach",
+    "ducklake_files_scheduled_for_deletion",
+}
+"""Tables that tell nothing of what a catalog that nobody sees still has."""
+
+
+def nothing_left(catalog: str) -> str:
+    """A condition: no table has a row of a catalog, but for its name."""
+    owned = [
+        name for name, columns in TABLES.items() if "catalog_id" in columns and name not in _TOLD_OTHERWISE
+    ]
+    return " AND ".join(
+        " ".join(("NOT EXISTS (SELECT 1 FROM", name, f"AS o WHERE o.catalog_id = {catalog})"))
+        for name in owned
     )
 
 

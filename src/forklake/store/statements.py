@@ -9,8 +9,8 @@ DuckDB, `read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrow
 `k.catalog_id, k.low, k.high`, `FROM copies($name)`, which lists `k.old_id, k.new_id, k.data_file_id`, and
 `FROM keys($name)`, which lists `k.catalog_id, k.id`. `forever()` is the number that no snapshot has.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited, `out_of_reach(data_file)`
-whether nobody can reach a row `e`, `reason_of(e)` why, and `unseen(e.catalog_id)` whether nobody has anything
-of a catalog.
+whether nobody can reach a row `e`, `reason_of(e)` why, `unseen(e.catalog_id)` whether nobody has anything of a
+catalog, and `nothing_left(e.catalog_id)` whether no table has a row of it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from forklake.store.reach_conditions import (
     drop_parts,
     drop_rows,
     masks_of_nothing,
+    nothing_left,
     out_of_reach,
     unseen,
 )
@@ -68,6 +69,7 @@ _LISTS: dict[Dialect, str] = {
     "postgresql": r"json_array_elements_text(\1::json) AS k(value)",
 }
 _OUT_OF_REACH = re.compile(r"\bout_of_reach\((\w+)\)")
+_NOTHING_LEFT = re.compile(r"\bnothing_left\(([\w.]+)\)")
 _UNSEEN = re.compile(r"\bunseen\(([\w.]+)\)")
 _TUPLES = re.compile(r"\b(spans|copies|keys)\((\$\w+)\)")
 _TUPLE_NAMES = {
@@ -115,6 +117,7 @@ def _written_out(text: str, dialect: Dialect) -> str:
     ):
         text = pattern.sub(written, text)
     text = _OUT_OF_REACH.sub(lambda match: out_of_reach(match[1]), text.replace("reason_of(e)", REASON))
+    text = _NOTHING_LEFT.sub(lambda match: nothing_left(match[1]), text)
     text = _UNSEEN.sub(lambda match: unseen(match[1]), text)
     text = text.replace("forever()", str(FOREVER))
     text = _TUPLES.sub(lambda match: _tuples(match[1], match[2], dialect), text)

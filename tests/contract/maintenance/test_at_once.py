@@ -11,6 +11,8 @@ import pytest
 
 import forklake
 from forklake.maintenance import collect
+from forklake.store import garbage
+from forklake.store.backend import Database
 from tests.contract.maintenance.cleaned import NOW, RunSql, clean, ids, left_behind, named, on_disk, rows
 
 COLLECT = """
@@ -144,6 +146,34 @@ def test_a_file_whose_last_row_another_collection_removes_is_not_forgotten(
     clean(lake)
     assert on_disk(tmp_path / "files") == named(raw)
     assert ids(lake.catalog("shop")) == list(range(10, 15))
+
+
+def test_a_catalog_is_known_until_another_collection_has_removed_all_of_it(
+    lake: forklake.Lake, tmp_path: Path, raw: RunSql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lake.create_catalog("shop").create_table("t", "id INT, v VARCHAR")
+    table.set_option("data_inlining_row_limit", 0)
+    table.append(rows(0, 5))
+    lake.drop_catalog("shop")
+    lake.expire(older_than=NOW)
+    scheduled = collect._scheduled
+
+    def interrupted(database: Database, kind: garbage.FileKind) -> Any:
+        # An earlier collection ends, and begins again, by what this one has noted.
+        monkeypatch.undo()
+        with garbage.begin_cleaning(database) as session:
+            garbage.drop_history(session, [])
+            session.commit()
+        with garbage.begin_cleaning(database) as session:
+            garbage.note_reach(session, -7)
+            session.commit()
+        return scheduled(database, kind)
+
+    monkeypatch.setattr(collect, "_scheduled", interrupted)
+    lake.collect_garbage(older_than=NOW)
+    clean(lake)
+    assert on_disk(tmp_path / "files") == set()
+    assert left_behind(raw) == {}
 
 
 @pytest.mark.parametrize("lake_url", ["postgresql"], indirect=True)

@@ -11,7 +11,7 @@ import pytest
 from forklake.model.ids import FOREVER
 from forklake.store.built_statements import ADOPTED, COPIED, RETURNED, not_masked
 from forklake.store.entity_rows import STORED
-from forklake.store.reach_conditions import PARTS, REASON, VERSIONED, out_of_reach, unseen
+from forklake.store.reach_conditions import PARTS, REASON, VERSIONED, nothing_left, out_of_reach, unseen
 from forklake.store.statements import Dialect, parse, schema_script, statements
 from tests.unit.statements.named import (
     CLEANING,
@@ -26,7 +26,7 @@ from tests.unit.statements.named import (
     parameters,
 )
 
-SHORT = "ids|texts|masked|spans|copies|keys|out_of_reach|reason_of|unseen|forever"
+SHORT = "ids|texts|masked|spans|copies|keys|out_of_reach|reason_of|unseen|nothing_left|forever"
 # Asks for what came and what went, so that it looks at masks by itself.
 LISTING_MASKS = {"files_changed_in_tables"}
 
@@ -123,6 +123,7 @@ def spelled_out(text: str, dialect: Dialect) -> str:
         return not_masked(entity, of=of or "", among=files, as_array=dialect == "postgresql")
 
     text = re.sub(r"\bout_of_reach\((\w+)\)", lambda match: out_of_reach(match[1]), text)
+    text = re.sub(r"\bnothing_left\(([\w.]+)\)", lambda match: nothing_left(match[1]), text)
     text = re.sub(r"\bunseen\(([\w.]+)\)", lambda match: unseen(match[1]), text)
     text = text.replace("forever()", str(FOREVER))
     return re.sub(r"NOT masked\((\w+\.)?(\w+)(?:, (\w+))?\)", unmasked, text.replace("reason_of(e)", REASON))

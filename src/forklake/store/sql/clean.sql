@@ -463,11 +463,9 @@ DELETE FROM ducklake_catalog_lineage
    AND NOT EXISTS (SELECT 1 FROM ducklake_commit_once e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id);
 
 -- name: drop_names
--- The name of a catalog goes when no catalog descends from it and nothing tells of it.
+-- The name of a catalog goes last of all: by it, what is left of a catalog is found, whoever was interrupted before.
 DELETE FROM ducklake_catalog
- WHERE unseen(ducklake_catalog.catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.catalog_id = ducklake_catalog.catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes c WHERE c.catalog_id = ducklake_catalog.catalog_id)
+ WHERE unseen(ducklake_catalog.catalog_id) AND nothing_left(ducklake_catalog.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge m WHERE m.source_catalog_id = ducklake_catalog.catalog_id);
 
 -- name: due_files
