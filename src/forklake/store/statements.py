@@ -9,8 +9,8 @@ DuckDB, `read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrow
 `k.catalog_id, k.low, k.high`, `FROM copies($name)`, which lists `k.old_id, k.new_id, k.data_file_id`, and
 `FROM keys($name)`, which lists `k.catalog_id, k.id`. `forever()` is the number that no snapshot has.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited, `out_of_reach(data_file)`
-whether nobody can reach a row `e`, `reason_of(e)` why, `unseen(e.catalog_id)` whether nobody has anything of a
-catalog, and `nothing_left(e.catalog_id)` whether no table has a row of it.
+whether nobody can reach a row `e`, `reason_of(e)` why, `unseen(e.catalog_id)` whether nobody has anything of
+a catalog, and `nothing_left(e.catalog_id)` whether no table has a row of it.
 """
 
 from __future__ import annotations
