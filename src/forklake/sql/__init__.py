@@ -1,0 +1,1 @@
+"""SQL: statements as values, how they are read, and what runs them."""
