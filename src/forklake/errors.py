@@ -23,6 +23,8 @@ ForklakeError
 ├── InvalidPredicate            a condition that does not parse, or names an unknown column
 ├── InvalidData                 values that do not fit their table
 ├── InvalidArgument             an argument of a wrong type or value
+│   └── InvalidSql                  a statement that does not parse, or that cannot be used here
+├── StatementLimit              a statement that was ended, because it took too much or was interrupted
 ├── DataPathOverlap             two catalogs would write into one folder
 ├── DataPathMismatch            the lake keeps its files elsewhere
 ├── StorageError                the disk or bucket with the data files
@@ -202,6 +204,20 @@ class InvalidData(ForklakeError):
 
 class InvalidArgument(ForklakeError):
     """An argument has a wrong type or value."""
+
+
+class InvalidSql(InvalidArgument):
+    """A SQL statement does not parse, or asks for what is not there or not allowed."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        """Keep where in the text that is, counted from 1, if it is known."""
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class StatementLimit(ForklakeError):
+    """A statement took more time, memory or rows than it may, or was interrupted."""
 
 
 class DataPathOverlap(ForklakeError):

@@ -19,7 +19,12 @@ def spare_entries(files: int, rows: int) -> list[str]:
     """What to put behind a list of few files, so that all threads work on them."""
     if rows < WORTH_IT:
         return []
-    return [_empty_file(os.getpid())] * max(0, min(8, os.cpu_count() or 1) - files)
+    return [empty_file()] * max(0, min(8, os.cpu_count() or 1) - files)
+
+
+def empty_file() -> str:
+    """Where it is."""
+    return _empty_file(os.getpid())
 
 
 @cache

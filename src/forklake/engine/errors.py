@@ -94,6 +94,12 @@ def _translation(storage: Storage, plan: ScanPlan | None, error: duckdb.Error) -
             return EngineError(f"DuckDB failed: {message}")
 
 
+def unreadable_file(storage: Storage, plan: ScanPlan, message: str) -> ForklakeError | None:
+    """What is wrong with the file that a message of DuckDB speaks of, if it speaks of one of a plan."""
+    file = _file_in(storage, plan, message)
+    return None if file is None else _unreadable(storage, file, message)
+
+
 def _unreadable(storage: Storage, file: DataFile, message: str) -> StorageError:
     address = storage.address(file.path, file.path_is_relative)
     try:

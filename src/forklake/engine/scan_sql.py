@@ -23,11 +23,12 @@ from forklake.model.types.data_types import to_sql
 from forklake.scan.inlined_rows import AMONG, BEGIN, WITHIN, gather
 from forklake.scan.scan_plan import Positions, ScanFile, ScanPlan, ScanRows
 
-ROW_ID, SNAPSHOT, PLACE, POSITION = (
+ROW_ID, SNAPSHOT, PLACE, POSITION, FILE_NAME = (
     "forklake_row_id",
     "forklake_snapshot",
     "forklake_place",
     "forklake_position",
+    "forklake_file_name",
 )
 """Columns that a relation may have beside those of the table; no user's column begins like this in them."""
 PREFIX = "forklake"
@@ -57,6 +58,8 @@ class Wanted:
     begin: bool = False
     """Or the one at which its file begins, whatever rows carry."""
     place: bool = False
+    file_name: bool = False
+    """The path of the file that a row is in; NULL for inlined rows."""
     prefix: str = PREFIX
     """Arrow tables are named so, to tell those of several relations in one query apart."""
 
@@ -238,6 +241,8 @@ def _extras(group: _Group, first: int, wanted: Wanted) -> Iterator[str]:
     if wanted.place:
         yield f"CAST(f.file_index + {first} AS BIGINT) AS {PLACE}"
         yield f"f.file_row_number AS {POSITION}"
+    if wanted.file_name:
+        yield f"f.filename AS {FILE_NAME}"
 
 
 def _about(files: Sequence[ScanFile], group: _Group, wanted: Wanted) -> pa.Table | None:
@@ -268,6 +273,7 @@ def _rows(parts: Sequence[ScanRows], first: int, wanted: Wanted) -> pa.Table:
             SNAPSHOT: rows.column(BEGIN if wanted.begin else SNAPSHOT_ID_NAME),
             PLACE: pc.add(rows.column(AMONG), first),
             POSITION: rows.column(WITHIN),
+            FILE_NAME: pa.nulls(rows.num_rows, pa.string()),
         }
     )
 
@@ -284,11 +290,15 @@ def _nothing(wanted: Wanted) -> str:
     selected = [
         f"CAST(NULL AS {to_sql(column.data_type)}) AS {quoted(column.name)}" for column in wanted.columns
     ]
-    selected += [f"CAST(NULL AS BIGINT) AS {name}" for name in _extra_names(wanted)]
+    selected += [
+        f"CAST(NULL AS {'VARCHAR' if name == FILE_NAME else 'BIGINT'}) AS {name}"
+        for name in _extra_names(wanted)
+    ]
     return f"SELECT {', '.join(selected)} WHERE false"
 
 
 def _extra_names(wanted: Wanted) -> list[str]:
     names = [ROW_ID] if wanted.row_id else []
     names += [SNAPSHOT] if wanted.snapshot or wanted.begin else []
-    return names + ([PLACE, POSITION] if wanted.place else [])
+    names += [PLACE, POSITION] if wanted.place else []
+    return names + ([FILE_NAME] if wanted.file_name else [])

@@ -1,0 +1,55 @@
+"""What DuckDB says of SQL that users wrote, in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from forklake.data.storage.storage import Storage
+from forklake.engine.errors import unreadable_file
+from forklake.errors import EngineError, InvalidData, InvalidSql, StatementLimit, raise_alone
+from forklake.lazy.duckdb import duckdb
+from forklake.scan.scan_plan import ScanPlan
+
+
+@contextmanager
+def refused(storage: Storage, plans: Sequence[ScanPlan] = ()) -> Generator[None]:
+    """Errors of DuckDB in the block become ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        translation = _translation(storage, plans, error)
+        if storage.s3.options.hidden(str(error)) != str(error):
+            raise_alone(translation)
+        raise translation from error
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _translation(storage: Storage, plans: Sequence[ScanPlan], error: duckdb.Error) -> Exception:
+    message = storage.s3.options.hidden(str(error).strip())
+    for plan in plans:
+        broken = unreadable_file(storage, plan, message)
+        if broken is not None:
+            return broken
+    kind, _, reason = message.partition(": ")
+    told = reason or kind
+    match error:
+        case duckdb.ParserException() | duckdb.BinderException() | duckdb.CatalogException():
+            return InvalidSql(told)
+        case duckdb.ConversionException() | duckdb.OutOfRangeException() | duckdb.ConstraintException():
+            return InvalidData(told)
+        case duckdb.InvalidInputException() | duckdb.TypeMismatchException():
+            return InvalidData(told)
+        case duckdb.NotImplementedException():
+            return InvalidSql(f"DuckDB does not do that: {told}")
+        case duckdb.PermissionException():
+            return InvalidSql(f"{told.partition(' - ')[0]}: it is outside of the lake, and was not allowed")
+        case duckdb.InterruptException():
+            return StatementLimit("the statement was interrupted")
+        case duckdb.OutOfMemoryException():
+            return StatementLimit(f"the statement needs more memory than it may use: {told}")
+        case _:
+            return EngineError(f"DuckDB failed: {message}")

@@ -1,0 +1,151 @@
+"""Running a query in a workbench: its rows, as they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from forklake.data.storage.storage import Storage
+from forklake.engine.errors import batches_of
+from forklake.engine.local import BATCH_ROWS
+from forklake.engine.query.errors import refused
+from forklake.engine.query.workbench import Workbench
+from forklake.errors import StatementLimit
+from forklake.lazy.arrow import pa
+from forklake.lazy.duckdb import duckdb
+from forklake.scan.scan_plan import ScanPlan
+
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+class Rows:
+    """The rows of a query that was begun. It has the workbench for itself until it is closed."""
+
+    def __init__(
+        self,
+        workbench: Workbench,
+        storage: Storage,
+        plans: Sequence[ScanPlan],
+        give_back: Callable[[], None],
+        *,
+        most_rows: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Use `run`."""
+        self._workbench = workbench
+        self._storage = storage
+        self._plans = plans
+        self._give_back: Callable[[], None] | None = give_back
+        self._most_rows = most_rows
+        self._seconds = seconds
+        self.types: tuple[str, ...] = ()
+        self._reader: pa.RecordBatchReader | None = None
+        self._schema: pa.Schema | None = None
+
+    def begin(self, sql: str, params: Parameters) -> None:
+        """Bind the query and begin to compute it; what is wrong with it is said now."""
+        with self._watched():
+            connection = self._workbench.connection
+            if params:
+                connection.execute(sql, params)
+                description = connection.description or []
+                self._reader = connection.to_arrow_reader(BATCH_ROWS)
+            else:
+                # With DuckDB 2.0, a statement's own result is held in memory as a whole first.
+                relation = connection.sql(sql)
+                if relation is None:
+                    self._reader = pa.table({}).to_reader()
+                    description = []
+                else:
+                    description = relation.description
+                    self._reader = relation.to_arrow_reader(BATCH_ROWS)
+            self.types = tuple(str(column[1]) for column in description)
+        self._schema = pa.schema([_plain_field(field) for field in self._reader.schema])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        if self._schema is None:
+            raise AssertionError("a query is begun before its schema is asked for")
+        return self._schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, once."""
+        reader, count = self._reader, 0
+        if reader is None:
+            raise AssertionError("a query is begun before its rows are asked for")
+        try:
+            with self._watched():
+                for batch in batches_of(reader):
+                    count += batch.num_rows
+                    if self._most_rows is not None and count > self._most_rows:
+                        raise StatementLimit(
+                            f"the statement returns more than {self._most_rows:,} rows, which is its limit: "
+                            "add a LIMIT, or ask for fewer"
+                        )
+                    yield _plain(batch, self.schema)
+        finally:
+            self.close()
+
+    def all(self) -> pa.Table:
+        """All rows."""
+        return pa.Table.from_batches(list(self.batches()), self.schema)
+
+    def close(self) -> None:
+        """Give the workbench back."""
+        give_back, self._give_back = self._give_back, None
+        if give_back is not None:
+            self._reader = None
+            give_back()
+
+    @contextmanager
+    def _watched(self) -> Generator[None]:
+        with refused(self._storage, self._plans), time_limit(self._workbench.connection, self._seconds):
+            yield
+
+
+@contextmanager
+def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float | None) -> Generator[None]:
+    """End what runs in the block after some time; the process goes on."""
+    if seconds is None:
+        yield
+        return
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        connection.interrupt()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Exception as error:
+        if over.is_set() and not isinstance(error, StatementLimit):
+            raise StatementLimit(f"the statement was ended after {seconds:g} seconds, its limit") from error
+        raise
+    finally:
+        timer.cancel()
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, _plain_type(field.type), field.nullable, field.metadata)
+
+
+def _plain_type(type: pa.DataType) -> pa.DataType:
+    """What Arrow has for 128-bit numbers, which DuckDB hands out as bytes."""
+    is_opaque = isinstance(type, pa.OpaqueType) and type.vendor_name == "DuckDB"
+    return pa.decimal128(38, 0) if is_opaque and type.type_name in ("hugeint", "uhugeint") else type
+
+
+def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if batch.schema == schema:
+        return batch
+    arrays = [
+        array if array.type == field.type else array.storage.view(field.type)
+        for array, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=schema)

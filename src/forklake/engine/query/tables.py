@@ -1,0 +1,94 @@
+"""Tables of a lake in a workbench: first as stand-ins without rows, then as views of what plans read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from forklake.data.storage.storage import Storage
+from forklake.engine.query.filters import stand_in_column
+from forklake.engine.query.workbench import Workbench
+from forklake.engine.scan_sql import FILE_NAME, PLACE, POSITION, ROW_ID, SNAPSHOT, Relation, Wanted, relation
+from forklake.engine.sql_text import shown_as
+from forklake.lazy.arrow import pa
+from forklake.model.entities import Column
+from forklake.model.names import quoted
+from forklake.model.sql.predicate import Predicate
+from forklake.model.types.arrow import to_arrow
+from forklake.model.types.data_types import to_sql
+from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
+
+_VIRTUAL: Mapping[str, tuple[str, str]] = {
+    "rowid": (ROW_ID, "BIGINT"),
+    "snapshot_id": (SNAPSHOT, "BIGINT"),
+    "filename": (FILE_NAME, "VARCHAR"),
+    "file_row_number": (POSITION, "BIGINT"),
+    "file_index": (PLACE, "BIGINT"),
+}
+VIRTUAL = frozenset(_VIRTUAL)
+"""Columns that every table has, and that `*` does not show."""
+
+
+@dataclass(slots=True)
+class QueryTable:
+    """A table, at one snapshot, as a query names it."""
+
+    catalog: str
+    schema: str
+    name: str
+    """Where its view is; another name than that of the table for one at a past snapshot."""
+    source: Source
+    prefix: str
+    """What names of its stand-in and its Arrow tables begin with."""
+    virtual: set[str] = field(default_factory=set[str])
+    places: bool = False
+    """Whether the rows have to be found again, to be changed."""
+    plan: ScanPlan | None = None
+
+    @property
+    def view(self) -> str:
+        """The name of the view."""
+        return f"{quoted(self.catalog)}.{quoted(self.schema)}.{quoted(self.name)}"
+
+    def stand_in(self, workbench: Workbench) -> None:
+        """Let the view show no rows, in columns that tell whose they are."""
+        columns = self.source.table.columns
+        fields = [
+            pa.field(stand_in_column(self.prefix, column), to_arrow(shown_as(column.data_type)))
+            for column in columns
+        ]
+        workbench.register({f"{self.prefix}none": pa.schema(fields).empty_table()})
+        selected = [_stood_in(self.prefix, column) for column in columns]
+        selected += [f"CAST(NULL AS {_VIRTUAL[name][1]}) AS {name}" for name in sorted(self.virtual)]
+        self._create(workbench, f"SELECT {', '.join(selected)} FROM {self.prefix}none")
+
+    def read(self, workbench: Workbench, storage: Storage, pruning: Predicate | None) -> Relation:
+        """Let the view show the rows, without files that cannot have any that the query uses."""
+        plan = plan_scan(self.source, pruning)
+        self.plan = plan
+        columns = self.source.table.columns
+        wanted = Wanted(
+            columns,
+            row_id="rowid" in self.virtual or self.places,
+            snapshot="snapshot_id" in self.virtual,
+            place=bool(self.virtual & {"file_row_number", "file_index"}) or self.places,
+            file_name="filename" in self.virtual,
+            prefix=self.prefix,
+        )
+        found = relation(plan, storage, wanted)
+        workbench.register(found.tables)
+        selected = [quoted(column.name) for column in columns]
+        selected += [f"{_VIRTUAL[name][0]} AS {name}" for name in sorted(self.virtual)]
+        selected += [ROW_ID, PLACE, POSITION] if self.places else []
+        self._create(workbench, f"SELECT {', '.join(selected)} FROM ({found.sql})")
+        return found
+
+    def _create(self, workbench: Workbench, query: str) -> None:
+        workbench.add_schema(self.catalog, self.schema)
+        workbench.execute(f"CREATE OR REPLACE VIEW {self.view} AS {query}")
+
+
+def _stood_in(prefix: str, column: Column) -> str:
+    name, type = stand_in_column(prefix, column), column.data_type
+    shown = name if shown_as(type) == type else f"CAST({name} AS {to_sql(type)})"
+    return f"{shown} AS {quoted(column.name)}"

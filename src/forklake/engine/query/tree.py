@@ -1,0 +1,221 @@
+"""What DuckDB's parser reads in a query: a tree whose tables and functions can be looked at and replaced."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from forklake.lazy.duckdb import duckdb
+
+Node = dict[str, Any]
+NOWHERE = 18446744073709551615
+"""What the parser says of places that it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """A table, view or common table expression that a query names."""
+
+    node: Node
+    names: frozenset[str] = frozenset()
+    """The common table expressions that are in scope, in lower case."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """`(catalog, schema, table)`, as far as they are written."""
+        node = self.node
+        return tuple(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))
+
+    @property
+    def may_be_cte(self) -> bool:
+        """Whether the query itself defines something of this name."""
+        return len(self.parts) == 1 and self.parts[0].lower() in self.names
+
+    @property
+    def at(self) -> tuple[str, Node] | None:
+        """The unit and the expression of an AT clause."""
+        clause = self.node.get("at_clause")
+        return None if clause is None else (str(clause["unit"]).upper(), clause["expr"])
+
+    @property
+    def shown_name(self) -> str:
+        """What the rest of the query calls it."""
+        return str(self.node["alias"] or self.node["table_name"])
+
+    def replace(self, *parts: str) -> None:
+        """Let it stand for another table or view; its columns keep the name that they had before the dot."""
+        catalog, schema, table = ("", "", *parts)[-3:]
+        self.node.update(
+            alias=self.shown_name,
+            catalog_name=catalog,
+            schema_name=schema,
+            table_name=table,
+            at_clause=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRef:
+    """A table function that a query calls."""
+
+    node: Node
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """`(catalog, schema, function)`, as far as they are written."""
+        function = self.node["function"]
+        return tuple(filter(None, (function["catalog"], function["schema"], function["function_name"])))
+
+    @property
+    def arguments(self) -> list[Node]:
+        """Its arguments; those that are named have an alias, or are a comparison with a name."""
+        return list(self.node["function"]["children"])
+
+    def replace(self, table: str) -> None:
+        """Let a table stand for what it returns."""
+        old = dict(self.node)
+        alias = old["alias"] or old["function"]["function_name"]
+        self.node.clear()
+        self.node.update(
+            type="BASE_TABLE",
+            alias=alias,
+            sample=old["sample"],
+            query_location=old["query_location"],
+            schema_name="",
+            table_name=table,
+            column_name_alias=old["column_name_alias"],
+            catalog_name="",
+            at_clause=None,
+        )
+
+
+@dataclass(slots=True)
+class QueryTree:
+    """The tree of one query, and what it names."""
+
+    root: Node
+    tables: list[TableRef] = field(default_factory=list[TableRef])
+    functions: list[FunctionRef] = field(default_factory=list[FunctionRef])
+    shows: list[Node] = field(default_factory=list[Node])
+    """SHOW TABLES, DESCRIBE and SUMMARIZE."""
+    calls: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
+    """Scalar and aggregate functions: `(catalog, schema, name)`, as far as they are written."""
+    columns: set[str] = field(default_factory=set[str])
+    """Every part of every name of a column, in lower case."""
+    selects: list[Node] = field(default_factory=list[Node])
+    has_conditions: bool = False
+    """Whether there is any WHERE, ON, HAVING or QUALIFY, without which nothing can be pruned."""
+    is_changed: bool = False
+
+    @classmethod
+    def read(cls, connection: duckdb.DuckDBPyConnection, sql: str) -> QueryTree | None:
+        """The tree of a query, or None if DuckDB has none for it: what does not parse, and PIVOT."""
+        row = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchone()
+        answer = json.loads(row[0]) if row else {"error": True}
+        if answer["error"] or len(answer["statements"]) != 1:
+            return None
+        tree = cls(answer)
+        tree._walk(answer["statements"][0]["node"], frozenset())
+        return tree
+
+    def sql(self, connection: duckdb.DuckDBPyConnection) -> str:
+        """The tree as SQL."""
+        row = connection.execute("SELECT json_deserialize_sql($tree)", {"tree": json.dumps(self.root)}).fetchone()
+        return str(row[0]) if row else ""
+
+    def _walk(self, value: Any, names: frozenset[str]) -> None:
+        if isinstance(value, list):
+            for item in value:
+                self._walk(item, names)
+            return
+        if not isinstance(value, dict):
+            return
+        ctes = value.get("cte_map")
+        if isinstance(ctes, dict):
+            for entry in ctes.get("map", ()):
+                # A recursive one names itself; what is not recursive may mean a table of that name.
+                names |= {str(entry["key"]).lower()}
+                self._walk(entry["value"], names)
+        self._note(value, names)
+        for key, child in value.items():
+            if key != "cte_map" and isinstance(child, dict | list):
+                self._walk(child, names)
+
+    def _note(self, node: Node, names: frozenset[str]) -> None:
+        match node.get("type"):
+            case "BASE_TABLE":
+                self.tables.append(TableRef(node, names))
+            case "TABLE_FUNCTION":
+                self.functions.append(FunctionRef(node))
+            case "SHOW_REF":
+                self.shows.append(node)
+            case "SELECT_NODE":
+                self.selects.append(node)
+                wheres = (node.get("where_clause"), node.get("having"), node.get("qualify"))
+                self.has_conditions |= any(part is not None for part in wheres)
+            case "JOIN":
+                self.has_conditions |= node.get("condition") is not None or bool(node.get("using_columns"))
+            case "COLUMN_REF":
+                self.columns |= {str(part).lower() for part in node["column_names"]}
+            case "FUNCTION" if "function_name" in node:
+                parts = (node.get("catalog"), node.get("schema"), node["function_name"])
+                self.calls.add(tuple(str(part).lower() for part in parts if part))
+            case _:
+                pass
+
+
+def expression_sql(connection: duckdb.DuckDBPyConnection, expression: Node) -> str:
+    """An expression of a tree as SQL."""
+    tree = QueryTree.read(connection, "SELECT 1")
+    if tree is None:
+        raise AssertionError("SELECT 1 has a tree")
+    tree.selects[0]["select_list"] = [expression]
+    return tree.sql(connection).removeprefix("SELECT ").rstrip("; ")
+
+
+def hide_columns(tree: QueryTree, hidden: Mapping[int, tuple[str, frozenset[str]]]) -> None:
+    """Leave virtual columns out of every `*`: for nodes of tables, by their ids, the name and the columns."""
+    for select in tree.selects:
+        sources = [hidden[id(node)] for node in _direct_tables(select["from_table"]) if id(node) in hidden]
+        if not sources:
+            continue
+        for star in _stars(select["select_list"]):
+            named = str(star["relation_name"]).lower()
+            for name, columns in sources:
+                if named and named != name.lower():
+                    continue
+                listed = star["qualified_exclude_list"]
+                listed += [
+                    {"catalog": "", "schema": "", "table": name, "column": column}
+                    for column in sorted(columns)
+                ]
+            tree.is_changed = True
+
+
+def _direct_tables(node: Any) -> Iterator[Node]:
+    """Tables whose columns a `*` of the same SELECT shows."""
+    match node:
+        case {"type": "BASE_TABLE"}:
+            yield node
+        case {"type": "JOIN"}:
+            yield from _direct_tables(node["left"])
+            yield from _direct_tables(node["right"])
+        case {"type": "PIVOT"}:
+            yield from _direct_tables(node["source"])
+        case _:
+            return
+
+
+def _stars(value: Any) -> Iterator[Node]:
+    """Every `*` of a list of expressions, COLUMNS(*) too, but not of sub-queries."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _stars(item)
+    elif isinstance(value, dict):
+        if value.get("class") == "STAR":
+            yield value
+        if value.get("class") != "SUBQUERY" and "from_table" not in value:
+            for child in value.values():
+                yield from _stars(child)

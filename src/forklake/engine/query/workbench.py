@@ -1,0 +1,143 @@
+"""DuckDB databases in memory that run SQL of users: each statement has one for itself.
+
+They reach the files of the lake and the folders that the caller allowed, and nothing else outside.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from forklake.data.storage.storage import Storage
+from forklake.engine.empty_file import empty_file
+from forklake.engine.remote_files import attach_storage
+from forklake.engine.sql_text import text
+from forklake.lazy.arrow import pa
+from forklake.lazy.duckdb import duckdb
+from forklake.model.names import quoted
+
+_MOST_IDLE = 4
+_CONFIG = {
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+
+
+class Workbench:
+    """A DuckDB of its own, in which views stand for tables of a lake."""
+
+    def __init__(self, storage: Storage, folders: frozenset[str], threads: int | None = None) -> None:
+        """Open it. Afterwards nothing but these folders can be reached, and that cannot be changed."""
+        self.folders = folders
+        spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-sql-{id(self):x}.tmp"
+        config = _CONFIG | {"temp_directory": str(spill)}
+        config |= {} if threads is None else {"threads": str(threads)}
+        self.connection = duckdb.connect(":memory:", config=config)
+        run = self.connection.execute
+        run("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL arrow_lossless_conversion = true")
+        attach_storage(self.connection, storage)
+        listed = ", ".join(text(folder) for folder in sorted(folders))
+        run(f"SET allowed_directories = [{listed}]; SET enable_external_access = false")
+        run("SET lock_configuration = true")
+        self._attached: set[str] = set()
+        self._schemas: set[tuple[str, str]] = set()
+        self._registered: list[str] = []
+
+    def use(self, catalog: str, schema: str) -> None:
+        """Let names without a schema be those of one."""
+        self.add_schema(catalog, schema)
+        self.connection.execute(f"USE {quoted(catalog)}.{quoted(schema)}")
+
+    def add_schema(self, catalog: str, schema: str) -> None:
+        """A place for views."""
+        if catalog not in self._attached:
+            self.connection.execute(f"ATTACH ':memory:' AS {quoted(catalog)}")
+            self._attached.add(catalog)
+        if schema != "main" and (catalog, schema) not in self._schemas:
+            self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(catalog)}.{quoted(schema)}")
+            self._schemas.add((catalog, schema))
+
+    def register(self, tables: Mapping[str, pa.Table]) -> None:
+        """Arrow tables, by names that views and queries use."""
+        for name, table in tables.items():
+            self.connection.register(name, table)
+            self._registered.append(name)
+
+    def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
+        """Run a statement; its result is that of the connection."""
+        self.connection.execute(sql, params) if params else self.connection.execute(sql)
+
+    def clear(self) -> None:
+        """Forget what the last statement needed."""
+        self.connection.execute("USE memory.main")
+        for catalog in self._attached:
+            self.connection.execute(f"DETACH {quoted(catalog)}")
+        for name in self._registered:
+            self.connection.unregister(name)
+        self._attached.clear()
+        self._schemas.clear()
+        self._registered.clear()
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.connection.close()
+
+
+class Workbenches:
+    """Those of a lake: idle ones are kept for the next statement."""
+
+    def __init__(self, storage: Storage, threads: int | None = None) -> None:
+        """Nothing is opened yet."""
+        self._storage = storage
+        self._threads = threads
+        self._idle: list[Workbench] = []
+        self._lock = threading.Lock()
+
+    def take(self, folders: frozenset[str]) -> Workbench:
+        """One that reaches the files of the lake and these folders, no more."""
+        wanted = folders | {_folder(self._storage.data_path), f"{Path(empty_file()).parent}/"}
+        with self._lock:
+            for at, workbench in enumerate(self._idle):
+                if workbench.folders == wanted:
+                    return self._idle.pop(at)
+        return Workbench(self._storage, wanted, self._threads)
+
+    def give_back(self, workbench: Workbench) -> None:
+        """When a statement is done with it."""
+        try:
+            workbench.clear()
+        except duckdb.Error:
+            # An interrupted statement may leave it in a state that nobody needs to understand.
+            workbench.close()
+            return
+        with self._lock:
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(workbench)
+                return
+        workbench.close()
+
+    @contextmanager
+    def one(self, folders: frozenset[str] = frozenset()) -> Generator[Workbench]:
+        """One for the time of a block."""
+        workbench = self.take(folders)
+        try:
+            yield workbench
+        finally:
+            self.give_back(workbench)
+
+    def close(self) -> None:
+        """Let go of all that are idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for workbench in idle:
+            workbench.close()
+
+
+def _folder(path: str) -> str:
+    return path if path.endswith("/") else path + "/"

@@ -1,0 +1,129 @@
+"""What names in SQL mean: catalogs, schemas, and what is in them, as one statement sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Literal
+
+from forklake.commit.draft import Draft
+from forklake.context.scope import Scope
+from forklake.errors import CatalogNotFound, TableNotFound
+from forklake.model.entities import Macro, Table, View
+from forklake.model.names import QualifiedName
+from forklake.model.time_travel import AsOf
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table, view or macro that a name stands for."""
+
+    catalog: str
+    schema: str
+    draft: Draft
+    item: Table | View | Macro
+    at: AsOf | None = None
+
+    @property
+    def name(self) -> str:
+        """Its own name, as it was created."""
+        return self.item.name
+
+
+@dataclass(slots=True)
+class Names:
+    """The names that one statement can use. Each catalog is looked at once, so that it is seen as one state."""
+
+    scope_of: Callable[[str], Scope | None]
+    """The catalog of a name, if the statement may use it."""
+    catalog: str | None
+    """The catalog of names that do not say one; None where each has to."""
+    schema: str = "main"
+    drafts: dict[tuple[str, AsOf | None], Draft] = field(
+        default_factory=dict[tuple[str, AsOf | None], Draft]
+    )
+
+    def draft(self, catalog: str, at: AsOf | None = None) -> Draft | None:
+        """A catalog as the statement sees it."""
+        key = (catalog.lower(), at)
+        if key not in self.drafts:
+            scope = self.scope_of(catalog)
+            if scope is None:
+                return None
+            self.drafts[key] = scope.read() if at is None else scope.at(at).read()
+        return self.drafts[key]
+
+    def name_of(self, catalog: str) -> str:
+        """The name of a catalog as it was created."""
+        scope = self.scope_of(catalog)
+        return catalog if scope is None else scope.name
+
+    def places(self, parts: Sequence[str]) -> list[tuple[str, str, str]]:
+        """What `orders`, `sales.orders` or `shop.sales.orders` may be: catalogs, schemas and names, in order."""
+        if len(parts) >= 3:
+            return [(parts[-3], parts[-2], parts[-1])]
+        if len(parts) == 2:
+            inside = [] if self.catalog is None else [(self.catalog, parts[0], parts[1])]
+            return [*inside, (parts[0], "main", parts[1])]
+        return [] if self.catalog is None else [(self.catalog, self.schema, parts[0])]
+
+    def relation(self, parts: Sequence[str], at: AsOf | None = None) -> Found | None:
+        """The table or view of a name, if there is one."""
+        for catalog, schema, name in self.places(parts):
+            draft = self.draft(catalog, at)
+            if draft is None:
+                continue
+            wanted = QualifiedName(schema, name)
+            item = draft.find_table(wanted) or draft.find_view(wanted)
+            if item is not None:
+                return self._found(catalog, draft, item, at)
+        return None
+
+    def macro(self, parts: Sequence[str]) -> Found | None:
+        """The macro of a name, if there is one."""
+        for catalog, schema, name in self.places(parts):
+            draft = self.draft(catalog)
+            item = None if draft is None else draft.find_macro(QualifiedName(schema, name))
+            if draft is not None and item is not None:
+                return self._found(catalog, draft, item, None)
+        return None
+
+    def target(self, parts: Sequence[str], what: Literal["table", "view", "macro"] = "table") -> QualifiedName:
+        """Where a statement that changes something means: always in the catalog that it runs in."""
+        for catalog, schema, name in self.places(parts):
+            if self.catalog is not None and catalog.lower() == self.catalog.lower():
+                if len(parts) == 2 and self._is_own_name(parts[0]):
+                    schema = "main"
+                return QualifiedName(schema, name)
+        raise CatalogNotFound(
+            f'"{".".join(parts)}" is in another catalog than this statement changes: run it there'
+        )
+
+    def unknown(self, parts: Sequence[str]) -> TableNotFound:
+        """What to say of a table that is not there."""
+        shown = ".".join(parts)
+        known = self._known()
+        close = get_close_matches(shown.lower(), list(map(str.lower, known)), 3, 0.5)
+        spelled = [name for name in known if name.lower() in close]
+        meant = f"did you mean {', '.join(spelled)}?" if spelled else "SHOW TABLES lists what there is"
+        return TableNotFound(f'there is no table or view "{shown}": {meant}')
+
+    def _is_own_name(self, first: str) -> bool:
+        """Whether `shop.orders` says the catalog, not a schema."""
+        if self.catalog is None or first.lower() != self.catalog.lower():
+            return False
+        draft = self.draft(self.catalog)
+        return draft is not None and all(schema.name.lower() != first.lower() for schema in draft.schemas())
+
+    def _known(self) -> list[str]:
+        draft = None if self.catalog is None else self.draft(self.catalog)
+        if draft is None:
+            return []
+        names = [QualifiedName(table.schema, table.name) for table in draft.tables()]
+        names += [draft.name_of(view) for view in draft.views()]
+        return [name.name if name.schema.lower() == self.schema.lower() else str(name) for name in names]
+
+    def _found(self, catalog: str, draft: Draft, item: Table | View | Macro, at: AsOf | None) -> Found:
+        schema = next(schema.name for schema in draft.schemas() if schema.id == item.schema_id)
+        return Found(self.name_of(catalog), schema, draft, item, at)
