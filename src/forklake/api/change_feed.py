@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from forklake.api.result_formats import ResultFormats
+from forklake.api.scoped import ScopedHandle, scope_of
 from forklake.context.lake_context import LakeContext
 from forklake.display import html_record, html_title
 from forklake.engine.change_feed import KIND, ROW_COLUMN, SNAPSHOT_COLUMN, feed_query, feed_schema
@@ -14,8 +15,10 @@ from forklake.engine.condition import naming
 from forklake.errors import InvalidArgument
 from forklake.lazy.arrow import pa
 from forklake.model.ids import SnapshotId
+from forklake.model.names import QualifiedName
 from forklake.model.sql.predicate import Predicate
 from forklake.model.table.columns import Columns
+from forklake.model.time_travel import AsOf
 from forklake.scan.change_plan import ChangePlan, plan_changes, plan_places
 from forklake.scan.scan_plan import Source
 
@@ -101,3 +104,14 @@ def check_names(source: Source) -> None:
             raise InvalidArgument(
                 f'column "{column.name}" is named like a column of the change feed: rename it to see changes'
             )
+
+
+def feed_between(catalog: ScopedHandle, name: QualifiedName, first: int, last: AsOf) -> ChangeFeed:
+    """The changes of a table from one snapshot to another, both included; it is named as at the end."""
+    scope = scope_of(catalog).at(last)
+    draft = scope.read()
+    source = draft.source(draft.table_named(name))
+    check_names(source)
+    if first > source.reader.at:
+        raise InvalidArgument(f"the changes are asked for from {first} to {last}, which is before it")
+    return ChangeFeed(source, scope.context, SnapshotId(first - 1), source.reader.at)

@@ -56,6 +56,10 @@ class Transaction(CatalogVerbs):
         self._scope.with_commit_info(**info)
         return self
 
+    def set_commit_info(self, **info: Unpack[CommitInfo]) -> None:
+        """Say who commits the transaction, and why; what is not given stays as it was said before."""
+        self._scope.set_commit_info(**info)
+
     def commit(self) -> SnapshotId | None:
         """Commit all changes as one snapshot. Returns its id, or None if nothing was changed."""
         published = self._scope.commit()

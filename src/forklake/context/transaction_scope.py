@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from forklake.commit.draft import Draft
@@ -61,6 +62,11 @@ class TransactionScope:
                 f"catalog.transaction({', '.join(f'{name}=…' for name in info)})"
             )
         return self
+
+    def set_commit_info(self, **info: Unpack[CommitInfo]) -> None:
+        """Say who commits it, and why."""
+        self.read()
+        self._author = replace(self._author, **{name: getattr(author_of(**info), name) for name in info})
 
     def apply(
         self, change: Callable[[Draft], T], *, written: list[str] | None = None, present: bool = False

@@ -1,4 +1,4 @@
-"""What a function of SQL is: a name, what it does, and the rows that it returns."""
+"""What a function of SQL is: a name, its parameters, what it does, and the rows that it returns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from forklake.api.scoped import scope_of
+from forklake.errors import InvalidArgument
 from forklake.lazy.arrow import pa
+from forklake.sql.functions.answers import Columns
+from forklake.sql.functions.values import Value
 
 if TYPE_CHECKING:
     from forklake.api.catalog import Catalog
     from forklake.api.lake import Lake
     from forklake.api.transaction import Transaction
+
+Values = Mapping[str, Any]
+"""Checked values by the names of parameters; those that were not given are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,18 @@ class Caller:
     """Where changes take effect: the open transaction, or the catalog itself."""
     schema: str = "main"
     """The schema that unqualified names mean."""
+    last_committed: int | None = None
+    """The last snapshot that this session committed."""
+
+    @property
+    def base(self) -> int:
+        """The snapshot that is read."""
+        return scope_of(self.work).read().head.snapshot_id
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return hasattr(self.work, "rollback")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +56,79 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function."""
+
+    name: str
+    value: Value
+    """What it may be."""
+    is_required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SqlFunction:
     """A function of SQL. `ducklake_<name>('catalog', …)` calls it too."""
 
     name: str
-    run: Callable[[Caller, Arguments], pa.Table]
+    summary: str
+    body: Callable[[Caller, Values], pa.Table]
+    parameters: tuple[Parameter, ...] = ()
+    forms: tuple[tuple[str, ...], ...] = ((),)
+    """The names of parameters that may be given without a name, in order: each entry is a way to do so."""
+    columns: Columns | None = None
+    """Names and types of what it returns; None if that depends on the arguments."""
+    hidden: tuple[str, ...] = ()
+    """Columns of the result, the last ones, that `*` does not mean."""
     is_change: bool = False
     """Whether it changes something: refused where only reading is allowed, and run in FROM only once."""
     of_lake: bool = False
     """Whether it is about the lake, so that no catalog is named first."""
+    in_transaction: bool = True
+    """Whether it can be part of a transaction."""
+
+    def run(self, caller: Caller, arguments: Arguments) -> pa.Table:
+        """Check the arguments and call it."""
+        values = self.checked(arguments)
+        if caller.is_in_transaction and not self.in_transaction:
+            raise InvalidArgument(f"{self.name} cannot be part of a transaction: COMMIT or ROLLBACK first")
+        return self.body(caller, values)
+
+    def checked(self, arguments: Arguments) -> Values:
+        """The arguments by the names of parameters, of the types that these have."""
+        given = dict(zip(self._form(len(arguments.positional)), arguments.positional, strict=False))
+        for name, value in arguments.named.items():
+            if name in given:
+                raise InvalidArgument(f"{self.name}: {name} is given twice")
+            given[name] = value
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name in given:
+            if name not in known:
+                raise InvalidArgument(f"{self.name} has no parameter {name}: {self._called()}")
+        for parameter in self.parameters:
+            if parameter.is_required and parameter.name not in given:
+                raise InvalidArgument(f"{self.name} needs {parameter.name}: {self._called()}")
+        return {name: known[name].value.checked(value, self.name, name) for name, value in given.items()}
+
+    def _form(self, count: int) -> tuple[str, ...]:
+        """What arguments without names mean, by their number."""
+        fitting = [form for form in self.forms if len(form) >= count]
+        if not fitting:
+            raise InvalidArgument(f"{self.name} is given too many arguments, {count}: {self._called()}")
+        return min(fitting, key=len)
+
+    def signatures(self) -> tuple[str, ...]:
+        """How it is called, for messages and documentation: `list_files(table, schema => text)`."""
+        required = {parameter.name for parameter in self.parameters if parameter.is_required}
+        shown: list[str] = []
+        for form in self.forms:
+            parts = [name if name in required else f"[{name}]" for name in form]
+            parts += [
+                f"{parameter.name} => {parameter.value.type}"
+                for parameter in self.parameters
+                if not any(parameter.name in other for other in self.forms)
+            ]
+            shown.append(f"{self.name}({', '.join(parts)})")
+        return tuple(shown)
+
+    def _called(self) -> str:
+        return f"it is called as {' or '.join(self.signatures())}"
