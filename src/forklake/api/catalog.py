@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from forklake.api.diff import CatalogDiff, catalog_diff
 from forklake.api.distributed import DistributedVerbs
 from forklake.api.notebook import catalog_html, shown
 from forklake.api.scoped import Name, scope_of
+from forklake.api.sql import Parameters, SqlKeywords, run_sql
 from forklake.api.table import Table
 from forklake.api.transaction import Transaction
 from forklake.api.verbs import CatalogVerbs
@@ -45,6 +46,7 @@ from forklake.store.snapshots import snapshots
 
 if TYPE_CHECKING:
     from forklake.api.lake import Lake
+    from forklake.api.sql_result import SqlResult
 
 
 class ForkKeywords(CommitInfo, total=False):
@@ -74,6 +76,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """Use `Lake.catalog`."""
         self._shown = scope
         self._lake = lake
+        self._sql: dict[str, Any] = {}
 
     @property
     def _scope(self) -> CatalogScope:
@@ -178,6 +181,15 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         given = self._scope.info | info
         return self._lake.replay(self, target, dry_run=dry_run, progress=progress, **given)
 
+    def sql(self, text: str, params: Parameters = None, **options: Unpack[SqlKeywords]) -> SqlResult:
+        """Run SQL: queries, DDL, DML and CALL, in DuckDB's dialect. Returns the result of the last statement.
+
+        `params` are bound to `?`, `$1` or `$name`. `read_only` refuses changes, `allow` lists folders whose
+        files may be read and written, `one_transaction` makes all statements one snapshot, and `max_rows` and
+        `max_seconds` end a statement that takes more. BEGIN, USE and PREPARE hold for this handle.
+        """
+        return run_sql(self._sql, self._lake, self, None, text, params, options)
+
     def snapshots(self) -> list[Snapshot]:
         """List the catalog's snapshots, inherited ones included, oldest first."""
         return Listing(snapshots(self._database, self.id))
@@ -242,7 +254,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         `once` names the work: if it was committed before under that name, this transaction changes nothing.
         """
         author = self._scope.author(info)
-        return Transaction(TransactionScope(self._scope, author, check_work(once)))
+        return Transaction(TransactionScope(self._scope, author, check_work(once)), self)
 
     def with_commit_info(self, **info: Unpack[CommitInfo]) -> Catalog:
         """The same catalog, with an author, message and extra info for all its commits.

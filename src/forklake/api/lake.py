@@ -39,8 +39,10 @@ from forklake.store.snapshots import latest_snapshot, snapshots
 if TYPE_CHECKING:
     from forklake.api import catalog as handles
     from forklake.api import file_rows, notebook, scoped
+    from forklake.api import sql as statements
     from forklake.api.catalog import Catalog
     from forklake.api.file_rows import FileRows, Paths
+    from forklake.api.sql_result import SqlResult
     from forklake.commit import catalogs as commits
     from forklake.commit import reservation_cleanup, restore
     from forklake.commit.reservation_cleanup import Swept
@@ -69,6 +71,7 @@ else:
     file_rows = LazyModule("forklake.api.file_rows")
     notebook = LazyModule("forklake.api.notebook")
     scoped = LazyModule("forklake.api.scoped")
+    statements = LazyModule("forklake.api.sql")
     commits = LazyModule("forklake.commit.catalogs")
     reservation_cleanup = LazyModule("forklake.commit.reservation_cleanup")
     restore = LazyModule("forklake.commit.restore")
@@ -96,6 +99,7 @@ class Lake(Handle):
         self._storage = storage
         self._making = Lock()
         self._made: LakeContext | None = None
+        self._sql: dict[str, Any] = {}
         self.data_path = storage.data_path
         """The folder or bucket of the data files."""
 
@@ -471,6 +475,15 @@ class Lake(Handle):
         if catalog is None:
             return Listing(snapshots(self._database, None))
         return self.catalog(self._name(catalog)).snapshots()
+
+    def sql(
+        self, text: str, params: statements.Parameters = None, **options: Unpack[statements.SqlKeywords]
+    ) -> SqlResult:
+        """Run SQL over all catalogs: tables are named `catalog.schema.table`; see `Catalog.sql`.
+
+        `USE catalog` says where statements change something, and where bare names are.
+        """
+        return statements.run_sql(self._sql, self, None, None, text, params, options)
 
     def options(self) -> Options:
         """The options of the lake."""

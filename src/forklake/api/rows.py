@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from forklake.api.arrived_rows import Arrived, chained, counted_rows, row_steps, take_in
+from forklake.api.arrived_rows import Arrived, counted_rows, row_steps, take_in
 from forklake.api.assignments import Assignments, new_values
 from forklake.api.change_feed import ChangeFeed, check_names
 from forklake.api.result_formats import ResultFormats
 from forklake.api.scan import Scan, scan_of
+from forklake.api.staged_rows import replace_rows, take_rows
 from forklake.api.upsert import (
     Matched,
     NotMatched,
@@ -26,12 +27,12 @@ from forklake.commit.import_files import check_mapping, find_files, inspect, sta
 from forklake.commit.write_target import writer_for
 from forklake.context.scope import Scope
 from forklake.data.conform import misfit_of
-from forklake.data.input.arrow_streams import Rows, stream_of
+from forklake.data.input.arrow_streams import Rows
 from forklake.data.input.batches import rows_of
 from forklake.data.input.rows import Given
 from forklake.data.parquet.foreign_files import By, Inspection
 from forklake.engine.condition import condition_of
-from forklake.engine.dml import Found, find_rows, updated_rows
+from forklake.engine.dml import find_rows, updated_rows
 from forklake.engine.locate_row import RowPlace, locate_row
 from forklake.engine.upsert import Join, bounds_of, matched_rows, unmatched_rows
 from forklake.errors import CommitConflict, InvalidArgument
@@ -164,7 +165,7 @@ class RowVerbs(ResultFormats):
             plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
             places, batches = updated_rows(engine, plan, checked)
             counted = counted_rows(batches, progress, "update", draft, table)
-            return self._replace(draft, table, counted, places.found)
+            return replace_rows(self._scope.context, draft, table, counted, places.found)
 
         return self._scope.with_commit_info(**info).apply(change)[0]
 
@@ -270,12 +271,14 @@ class RowVerbs(ResultFormats):
             chosen = tuple(column for column in table.columns if column.name in inserted_values)
             fresh = unmatched_rows(engine, plan, join, inserted_values, chosen)
             counted = counted_rows(fresh, progress, "insert into", draft, table)
-            arrived = self._taken_in(draft, table, counted)
+            arrived = take_rows(self._scope.context, draft, table, counted)
         updated = deleted = 0
         if new_values is not None:
             places, batches = matched_rows(engine, plan, join, new_values)
             counted = counted_rows(batches, progress, "update", draft, table)
-            updated = self._replace(draft, table, counted, lambda: places.found(twice="refused"))
+            updated = replace_rows(
+                self._scope.context, draft, table, counted, lambda: places.found(twice="refused")
+            )
         elif when_matched == "delete":
             places, batches = matched_rows(engine, plan, join, {})
             for _ in counted_rows(batches, progress, "delete from", draft, table):
@@ -284,16 +287,6 @@ class RowVerbs(ResultFormats):
         arrived.stage(draft, table)
         draft.staged(table).looked |= bool(arrived.count)
         return RowsMerged(updated, deleted, arrived.count)
-
-    def _taken_in(self, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
-        """New rows with the columns that they have, and defaults for the others."""
-        context = self._scope.context
-        given = stream_of(batches)
-        if given is None:
-            return Arrived()
-        reader = rows_of(given, table.columns, evaluate=context.engine.evaluate)
-        writer = writer_for(draft, table, context.storage, context.options, draft.written)
-        return take_in(reader, reader.schema, writer)
 
     def _key_range(self, join: Join) -> Predicate | None:
         """What rows of the table meet that meet one of the source."""
@@ -355,25 +348,6 @@ class RowVerbs(ResultFormats):
         found = find_rows(engine, plan, steps.add)
         steps.end()
         return staged.delete(found)
-
-    def _replace(
-        self,
-        draft: Draft,
-        table: Table,
-        batches: Iterator[pa.RecordBatch],
-        found: Callable[[], Found],
-    ) -> int:
-        """Write rows that take the place of others, with the ids that these had."""
-        context = self._scope.context
-        writer = writer_for(draft, table, context.storage, context.options, draft.written)
-        first = next(batches, None)
-        if first is None:
-            return 0
-        arrived = take_in(chained([first], batches), first.schema, writer)
-        # Rows of the transaction itself are among those that go: they leave before the new ones come.
-        draft.staged(table).delete(found())
-        arrived.stage(draft, table)
-        return arrived.count
 
 
 def _changed_meanwhile(how: str) -> CommitConflict:

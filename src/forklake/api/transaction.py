@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from forklake.api.notebook import shown, transaction_html
+from forklake.api.sql import Parameters, SqlKeywords, lake_of, run_sql
 from forklake.api.verbs import CatalogVerbs
 from forklake.context.transaction_scope import TransactionScope
 from forklake.model.ids import SnapshotId
 from forklake.model.snapshots import CommitInfo
+
+if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
+    from forklake.api.sql_result import SqlResult
 
 
 class Transaction(CatalogVerbs):
@@ -19,9 +24,11 @@ class Transaction(CatalogVerbs):
     be made meanwhile, and only real conflicts are refused. Without `with`, call `commit` or `rollback`.
     """
 
-    def __init__(self, scope: TransactionScope) -> None:
+    def __init__(self, scope: TransactionScope, catalog: Catalog) -> None:
         """Use `Catalog.transaction`."""
         self._begun = scope
+        self._catalog = catalog
+        self._sql: dict[str, Any] = {}
         self.base: SnapshotId = scope.base
         """The snapshot that the transaction reads."""
         self.snapshot: SnapshotId | None = None
@@ -59,6 +66,10 @@ class Transaction(CatalogVerbs):
     def set_commit_info(self, **info: Unpack[CommitInfo]) -> None:
         """Say who commits the transaction, and why; what is not given stays as it was said before."""
         self._scope.set_commit_info(**info)
+
+    def sql(self, text: str, params: Parameters = None, **options: Unpack[SqlKeywords]) -> SqlResult:
+        """Run SQL inside this transaction; see `Catalog.sql`."""
+        return run_sql(self._sql, lake_of(self._catalog), self._catalog, self, text, params, options)
 
     def commit(self) -> SnapshotId | None:
         """Commit all changes as one snapshot. Returns its id, or None if nothing was changed."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from forklake.commit.table_statistics import StatisticsCache
 from forklake.data.storage.storage import Storage
 from forklake.engine.local import Engine
+from forklake.engine.query.workbench import Workbenches
 from forklake.errors import StorageError
 from forklake.model.names import is_absolute
 from forklake.model.options import Options, option_text, parse_option
@@ -25,6 +26,7 @@ class LakeContext:
         self.states = StateCache(database)
         self.storage = storage
         self.engine = Engine(storage)
+        self.workbenches = Workbenches(storage)
         self.statistics = StatisticsCache()
         self._options: Options | None = None
 
@@ -57,5 +59,6 @@ class LakeContext:
 
     def close(self) -> None:
         """Let go of the engine, and give back every connection."""
+        self.workbenches.close()
         self.engine.close()
         self.database.close()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from forklake.engine.sql_text import text as literal
-from forklake.errors import InvalidArgument
+from forklake.errors import InvalidArgument, InvalidSql
 from forklake.lazy.duckdb import duckdb
 
 _LOCK = threading.Lock()
@@ -34,6 +34,17 @@ def check_query(text: str, what: str) -> None:
         raise InvalidArgument(f"{what} is not a query: not every DuckDB takes {word} for one")
     _refuse_changes(text, what)
     _refuse_parameters(found[0], what)
+
+
+def check_statement(text: str) -> None:
+    """Refuse what DuckDB does not parse, with the place where that is."""
+    try:
+        with _LOCK:
+            _parser(os.getpid()).extract_statements(text)
+    except duckdb.Error as error:
+        reason, line, column = _placed(text, str(error), "")
+        where = "" if line is None else f" (line {line}, column {column})"
+        raise InvalidSql(f"{reason}{where}", line, column) from None
 
 
 def check_expression(text: str, what: str) -> None:
@@ -103,20 +114,25 @@ def _statements(
 
 def _reason(text: str, message: str, before: str) -> str:
     """What the parser says, and where in the text that is."""
+    reason, line, column = _placed(text, message, before)
+    return reason if line is None else f"{reason} (line {line}, column {column})"
+
+
+def _placed(text: str, message: str, before: str) -> tuple[str, int | None, int | None]:
+    """What the parser says, and the line and column in the text."""
     try:
         answer = json.loads(message[message.index("{") :])
     except ValueError:
-        return message.partition("\n")[0]
+        return message.partition("\n")[0], None, None
     reason = str(answer["exception_message"]).partition("\n")[0]
     if "position" not in answer:
-        return reason
+        return reason, None, None
     position = int(answer["position"])
     if "location" in answer:
         # DuckDB counts bytes since 2.0, and counted characters before.
         position = len((before + text).encode()[:position].decode(errors="ignore"))
     at = min(max(position - len(before), 0), len(text))
-    line, column = text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
-    return f"{reason} (line {line}, column {column})"
+    return reason, text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
 
 
 @lru_cache(1)

@@ -140,7 +140,7 @@ def _share(name: str, value: object) -> float:
     return share
 
 
-def _age(name: str, value: object) -> timedelta:
+def parse_age(name: str, value: object) -> timedelta:
     """An age: a timedelta, or text such as `7 days` or `12h`."""
     match = _SPAN.match(value) if isinstance(value, str) else None
     unit = None if match is None else _SPAN_UNITS.get(match[2].lower())
@@ -157,7 +157,7 @@ def _age_or_never(name: str, value: object) -> timedelta | None:
     """An age, or None for what has none."""
     if value is None or str(value).lower() == _NEVER:
         return None
-    return _age(name, value)
+    return parse_age(name, value)
 
 
 _PARSED: dict[str, Callable[[str, object], Any]] = {
@@ -165,6 +165,6 @@ _PARSED: dict[str, Callable[[str, object], Any]] = {
     "auto_compact": _flag,
     "rewrite_delete_threshold": _share,
     "expire_older_than": _age_or_never,
-    "delete_older_than": _age,
-    "orphans_older_than": _age,
+    "delete_older_than": parse_age,
+    "orphans_older_than": parse_age,
 }

@@ -10,12 +10,13 @@ from forklake.engine.query.filters import stand_in_column
 from forklake.engine.query.workbench import Workbench
 from forklake.engine.scan_sql import FILE_NAME, PLACE, POSITION, ROW_ID, SNAPSHOT, Relation, Wanted, relation
 from forklake.engine.sql_text import shown_as
+from forklake.errors import UnknownType
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate
 from forklake.model.types.arrow import to_arrow
-from forklake.model.types.data_types import to_sql
+from forklake.model.types.data_types import Scalar, to_sql
 from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
 
 _VIRTUAL: Mapping[str, tuple[str, str]] = {
@@ -44,6 +45,7 @@ class QueryTable:
     places: bool = False
     """Whether the rows have to be found again, to be changed."""
     plan: ScanPlan | None = None
+    relation: Relation | None = None
 
     @property
     def view(self) -> str:
@@ -53,13 +55,11 @@ class QueryTable:
     def stand_in(self, workbench: Workbench) -> None:
         """Let the view show no rows, in columns that tell whose they are."""
         columns = self.source.table.columns
-        fields = [
-            pa.field(stand_in_column(self.prefix, column), to_arrow(shown_as(column.data_type)))
-            for column in columns
-        ]
+        fields = [pa.field(stand_in_column(self.prefix, column), _arrow_type(column)) for column in columns]
         workbench.register({f"{self.prefix}none": pa.schema(fields).empty_table()})
         selected = [_stood_in(self.prefix, column) for column in columns]
         selected += [f"CAST(NULL AS {_VIRTUAL[name][1]}) AS {name}" for name in sorted(self.virtual)]
+        selected += [f"CAST(NULL AS BIGINT) AS {name}" for name in (ROW_ID, PLACE, POSITION) if self.places]
         self._create(workbench, f"SELECT {', '.join(selected)} FROM {self.prefix}none")
 
     def read(self, workbench: Workbench, storage: Storage, pruning: Predicate | None) -> Relation:
@@ -75,7 +75,7 @@ class QueryTable:
             file_name="filename" in self.virtual,
             prefix=self.prefix,
         )
-        found = relation(plan, storage, wanted)
+        found = self.relation = relation(plan, storage, wanted)
         workbench.register(found.tables)
         selected = [quoted(column.name) for column in columns]
         selected += [f"{_VIRTUAL[name][0]} AS {name}" for name in sorted(self.virtual)]
@@ -88,7 +88,17 @@ class QueryTable:
         workbench.execute(f"CREATE OR REPLACE VIEW {self.view} AS {query}")
 
 
+def _arrow_type(column: Column) -> pa.DataType:
+    try:
+        return to_arrow(shown_as(column.data_type))
+    except UnknownType:
+        # Nothing is pruned by what Arrow does not know.
+        return pa.bool_()
+
+
 def _stood_in(prefix: str, column: Column) -> str:
     name, type = stand_in_column(prefix, column), column.data_type
-    shown = name if shown_as(type) == type else f"CAST({name} AS {to_sql(type)})"
+    is_same = shown_as(type) == type and not pa.types.is_boolean(_arrow_type(column))
+    shown = name if is_same or type == Scalar("boolean") else f"CAST({name} AS {to_sql(type)})"
+    shown = shown if type != Scalar("geometry") else f"CAST(NULL AS {to_sql(type)})"
     return f"{shown} AS {quoted(column.name)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from forklake.api.result_formats import ResultFormats
 from forklake.display import MOST_ROWS, html_table, html_title
 from forklake.lazy.arrow import pa
-from forklake.sql.shown import as_text
+from forklake.api.sql_text_table import as_text
 
 if TYPE_CHECKING:
     import duckdb

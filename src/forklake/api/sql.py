@@ -1,0 +1,52 @@
+"""`sql` of the handles: what runs statements is loaded when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from forklake.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
+    from forklake.api.lake import Lake
+    from forklake.api.sql_result import SqlResult
+    from forklake.api.transaction import Transaction
+
+# SQL is made of handles, so it stands above them.
+_sessions: Any = LazyModule("forklake.sql.session")
+_making = Lock()
+
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+class SqlKeywords(TypedDict, total=False):
+    """The options of `sql`."""
+
+    read_only: bool
+    allow: Sequence[str]
+    one_transaction: bool
+    max_rows: int | None
+    max_seconds: float | None
+
+
+def run_sql(
+    kept: dict[str, Any],
+    lake: Lake,
+    catalog: Catalog | None,
+    transaction: Transaction | None,
+    text: str,
+    params: Parameters,
+    options: Mapping[str, Any],
+) -> SqlResult:
+    """Run SQL in the session of a handle, which keeps it."""
+    with _making:
+        if "session" not in kept:
+            kept["session"] = _sessions.session_of(lake, catalog, transaction)
+    return kept["session"].run(text, params, _sessions.checked_options(options))
+
+
+def lake_of(catalog: Catalog) -> Lake:
+    """The lake that a catalog is in."""
+    return catalog._lake  # pyright: ignore[reportPrivateUsage]

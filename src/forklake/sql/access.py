@@ -1,0 +1,125 @@
+"""What SQL of users may reach beside the tables of its catalog: nothing outside of the lake, unless allowed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from forklake.errors import InvalidSql
+from forklake.sql.syntax import calls_in
+
+_READERS = frozenset(
+    {
+        *("read_parquet", "parquet_scan", "parquet_metadata", "parquet_schema", "parquet_file_metadata"),
+        *("parquet_kv_metadata", "parquet_bloom_probe", "parquet_full_metadata"),
+        *("read_csv", "read_csv_auto", "sniff_csv", "read_json", "read_json_auto", "read_json_objects"),
+        *("read_json_objects_auto", "read_ndjson", "read_ndjson_auto", "read_ndjson_objects"),
+        *("read_text", "read_blob", "glob"),
+    }
+)
+"""Table functions that read files that their first argument names."""
+_HARMLESS = frozenset(
+    {
+        *("range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree"),
+        *("summary", "test_all_types", "icu_calendar_names", "pg_timezone_names", "duckdb_keywords"),
+        *("duckdb_types", "duckdb_optimizers", "pragma_version", "sql_auto_complete"),
+    }
+)
+_REFUSED_CALLS = frozenset({"getenv", "current_setting", "which_secret", "write_log", "json_execute_serialized_sql"})
+"""Functions that tell about this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a statement may do."""
+
+    folders: tuple[str, ...] = ()
+    """Folders and URLs whose files it may read, and write by COPY."""
+    protected: tuple[str, ...] = ()
+    """Folders inside of these that it may not: those of the lake, which other catalogs keep files in."""
+    read_only: bool = False
+
+    @property
+    def directories(self) -> frozenset[str]:
+        """For DuckDB, which checks it again."""
+        return frozenset(folder if folder.endswith("/") else f"{folder}/" for folder in self.folders)
+
+    def check_calls(self, calls: Iterable[Sequence[str]]) -> None:
+        """Refuse functions that tell what is not in the lake."""
+        for parts in calls:
+            if parts and parts[-1].lower() in _REFUSED_CALLS:
+                raise InvalidSql(f"{parts[-1]}() cannot be used here: it tells about this process, not the lake")
+
+    def needs_values(self, parts: Sequence[str], call: Callable[..., object]) -> bool:
+        """Whether somebody looks at the arguments of a table function before DuckDB does."""
+        return parts[-1].lower() not in _HARMLESS
+
+    def check_table_function(self, parts: Sequence[str], arguments: Sequence[Any]) -> None:
+        """Refuse table functions that reach outside of the lake."""
+        name = parts[-1].lower()
+        if name in _HARMLESS:
+            return
+        if name not in _READERS:
+            raise InvalidSql(f"there is no function {name}() for FROM and CALL")
+        given = arguments[0] if arguments else None
+        for path in given if isinstance(given, list | tuple) else [given]:
+            self.check_path(path, f"{name}()")
+
+    def check_path(self, path: object, what: str) -> str:
+        """Refuse a file that nobody allowed."""
+        if isinstance(path, str) and self._is_allowed(path):
+            return path
+        raise InvalidSql(
+            f"{what} would reach {path!r}, which is outside of the lake: "
+            "allow its folder, as in sql(text, allow=['/data/in'])"
+        )
+
+    def is_file(self, name: str) -> bool:
+        """Whether a name after FROM is that of a file; refused if nobody allowed it."""
+        if "/" not in name and not re.search(r"\.(parquet|csv|tsv|json|jsonl|ndjson)(\.\w+)?\Z", name, re.I):
+            return False
+        self.check_path(name, "FROM")
+        return True
+
+    def calls_in(self, text: str) -> Iterator[tuple[tuple[str, ...], Sequence[Any]]]:
+        """Table functions of a text that has no tree, with the strings that they are called with."""
+        for name, arguments in calls_in(text):
+            if name[-1].lower() in _READERS:
+                yield name, arguments
+
+    def _is_allowed(self, path: str) -> bool:
+        real = _resolved(path)
+        is_pattern = re.search(r"[*?\[]", path) is not None
+        for folder in map(_resolved, self.protected):
+            # A pattern may match what is inside of a folder further up.
+            if _is_inside(real, folder) or (is_pattern and _is_inside(folder, real)):
+                return False
+        return any(_is_inside(real, _resolved(folder)) for folder in self.folders)
+
+
+def default_access(url_path: str | None, data_path: str, *, allow: Sequence[str], read_only: bool) -> Access:
+    """What is allowed without a word: files beside an embedded database, but not those of the lake itself."""
+    beside = () if url_path is None or read_only or allow else (os.path.dirname(os.path.abspath(url_path)),)
+    own = () if url_path is None else tuple(f"{url_path}{end}" for end in ("", "-wal", "-shm", ".wal"))
+    return Access((*allow, *beside), (*own, data_path), read_only)
+
+
+def _resolved(path: str) -> str:
+    if "://" in path:
+        return path
+    # Of a pattern, the part before it: what it matches is inside of that, unless it goes up again.
+    fixed = re.split(r"[*?\[]", path, maxsplit=1)[0]
+    if ".." in path[len(fixed) :].split("/"):
+        return "/"
+    folder = fixed if fixed == path else fixed.rpartition("/")[0] or "."
+    return os.path.realpath(folder)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    folder = folder.rstrip("/")
+    return path == folder or path.startswith(f"{folder}/")
+
+

@@ -1,0 +1,402 @@
+"""From the text of a query to one that DuckDB can run: every name in it becomes a view in a workbench."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from forklake.context.lake_context import LakeContext
+from forklake.engine.query.errors import refused
+from forklake.engine.query.filters import pushed_filters
+from forklake.engine.query.run import Parameters
+from forklake.engine.query.tables import VIRTUAL, QueryTable
+from forklake.engine.query.tree import FunctionRef, QueryTree, TableRef, expression_sql, hide_columns
+from forklake.engine.query.tree import Node as TreeNode
+from forklake.engine.query.workbench import Workbench
+from forklake.errors import InvalidSql
+from forklake.lazy.arrow import pa
+from forklake.model.entities import Macro, Table, View
+from forklake.model.names import quoted
+from forklake.model.time_travel import AsOf
+from forklake.scan.scan_plan import ScanPlan
+from forklake.sql.access import Access
+from forklake.sql.builtins import is_builtin
+from forklake.sql.macros import create_macro
+from forklake.sql.names import Found, Names
+from forklake.sql.syntax import check_syntax, names_in
+
+_MOST_NESTED = 64
+"""How deep views may be made of views."""
+
+CallFunction = Callable[[Sequence[str], Sequence[Any], Mapping[str, Any]], "pa.Table | None"]
+"""Calls a function of ours by its name and arguments; None if there is none of this name."""
+
+
+@dataclass(slots=True)
+class Query:
+    """A query that was read: its text, and its tree if it has one."""
+
+    text: str
+    tree: QueryTree | None
+    shown: dict[int, tuple[str, QueryTable]] = field(default_factory=dict[int, tuple[str, QueryTable]])
+    """Nodes of the tree that show a table of a lake, with the name that the query gives it."""
+
+    def sql(self, workbench: Workbench) -> str:
+        """As it is to be run: as it was written, if it can be."""
+        if self.tree is None:
+            return self.text
+        hidden = {
+            node: (name, frozenset(table.virtual))
+            for node, (name, table) in self.shown.items()
+            if table.virtual
+        }
+        if hidden:
+            hide_columns(self.tree, hidden)
+        return self.tree.sql(workbench.connection) if self.tree.is_changed else self.text
+
+
+@dataclass(slots=True)
+class Binder:
+    """Binds the queries of one statement, which all see the same state of each catalog."""
+
+    context: LakeContext
+    workbench: Workbench
+    names: Names
+    access: Access
+    params: Parameters = None
+    call: CallFunction = lambda name, positional, named: None
+    given: dict[str, QueryTable | None] = field(default_factory=dict[str, "QueryTable | None"])
+    """Tables by names that only this statement has, such as the target of an update; None for Arrow tables."""
+    tables: dict[tuple[Any, ...], QueryTable] = field(default_factory=dict[tuple[Any, ...], QueryTable])
+    _queries: list[Query] = field(default_factory=list[Query])
+    _views: dict[tuple[Any, ...], tuple[str, Query]] = field(
+        default_factory=dict[tuple[Any, ...], tuple[str, Query]]
+    )
+    _macros: dict[tuple[Any, ...], str] = field(default_factory=dict[tuple[Any, ...], str])
+    _token: str = field(default_factory=lambda: f"f{secrets.token_hex(4)}")
+    _depth: int = 0
+
+    @property
+    def prefix(self) -> str:
+        """What names of ours begin with, so that no user's name is one of them."""
+        return self._token
+
+    @property
+    def plans(self) -> list[ScanPlan]:
+        """The plans of all tables that are read."""
+        return [table.plan for table in self.tables.values() if table.plan is not None]
+
+    # ---- Reading ---
+
+    def read(self, text: str, names: Names | None = None, *, inside: bool = False) -> Query:
+        """Read a query, and note all that it names. `inside` views and macros, names are spelled out."""
+        self._depth += 1
+        if self._depth > _MOST_NESTED:
+            raise InvalidSql(f"views are nested deeper than {_MOST_NESTED}: one of them may read itself")
+        names = names or self.names
+        with refused(self.context.storage):
+            tree = QueryTree.read(self.workbench.connection, text)
+        query = Query(text, tree)
+        self._queries.append(query)
+        if tree is None:
+            check_syntax(text)
+            self._read_without_tree(text, names)
+        else:
+            self._read_tree(query, tree, names, inside)
+        self._depth -= 1
+        return query
+
+    def _read_tree(self, query: Query, tree: QueryTree, names: Names, inside: bool) -> None:
+        self.access.check_calls(tree.calls)
+        for node in tree.shows:
+            self._show(tree, node, names)
+        for function in tree.functions:
+            self._function(tree, function, names, inside)
+        for call in tree.calls:
+            if not is_builtin(self.workbench, call):
+                self._macro(call, names)
+        for ref in tree.tables:
+            found = self._table(query, tree, ref, names, inside)
+            if found is not None:
+                own = {column.name.lower() for column in found.source.table.columns}
+                found.virtual |= (VIRTUAL & tree.columns) - own
+                query.shown[id(ref.node)] = (ref.shown_name, found)
+
+    def _read_without_tree(self, text: str, names: Names) -> None:
+        """A PIVOT and the like: whatever could be a name of something is taken for one."""
+        for parts in names_in(text):
+            found = names.relation(parts)
+            if found is not None:
+                self._bind(found, names)
+        for call, arguments in self.access.calls_in(text):
+            self.access.check_table_function(call, arguments)
+
+    def _table(
+        self, query: Query, tree: QueryTree, ref: TableRef, names: Names, inside: bool
+    ) -> QueryTable | None:
+        parts = ref.parts
+        if len(parts) == 1 and parts[0] in self.given:
+            return self.given[parts[0]]
+        at = self._as_of(ref)
+        found = names.relation(parts, at)
+        if found is None:
+            self._other_table(tree, ref, names)
+            return None
+        table = self._bind(found, names)
+        if not (inside or at is not None or _is_ambiguous(parts, found)):
+            return table
+        if not ref.may_be_cte:
+            ref.replace(found.catalog, found.schema, _view_name(found))
+            tree.is_changed = True
+        return table
+
+    def _other_table(self, tree: QueryTree, ref: TableRef, names: Names) -> None:
+        """A name that is no table or view of a lake."""
+        parts = ref.parts
+        if ref.may_be_cte:
+            return
+        if len(parts) >= 2 and parts[-2].lower() in ("information_schema", "pg_catalog"):
+            rows = self.call((f"{parts[-2].lower()}.{parts[-1].lower()}",), (), {})
+            if rows is not None:
+                ref.replace(self._keep(rows))
+                tree.is_changed = True
+                return
+        elif len(parts) == 1:
+            rows = self.call((parts[0].lower(),), (), {}) if parts[0].lower().startswith("duckdb_") else None
+            if rows is not None:
+                ref.replace(self._keep(rows))
+                tree.is_changed = True
+                return
+            if self.access.is_file(parts[0]):
+                return
+        raise names.unknown(parts)
+
+    def _bind(self, found: Found, names: Names) -> QueryTable | None:
+        """Let the workbench have a table or view under its name."""
+        key = (found.catalog, found.at, type(found.item), found.item.id)
+        match found.item:
+            case Table() as table:
+                if key not in self.tables:
+                    self.tables[key] = QueryTable(
+                        found.catalog,
+                        found.schema,
+                        _view_name(found),
+                        found.draft.source(table),
+                        f"{self._token}{len(self.tables)}_",
+                    )
+                return self.tables[key]
+            case View() as view:
+                if key not in self._views:
+                    columns = ", ".join(map(quoted, view.column_aliases))
+                    place = f"{quoted(found.catalog)}.{quoted(found.schema)}.{quoted(_view_name(found))}"
+                    # Its place is taken before its tables, so that one that reads itself is found out.
+                    query = self._inside(found, view.sql)
+                    self._views[key] = (f"{place}{f' ({columns})' if columns else ''}", query)
+                    self.workbench.add_schema(found.catalog, found.schema)
+                return None
+            case Macro():
+                return None
+
+    def _inside(self, found: Found, sql: str) -> Query:
+        """A query that is stored: its names are those of its schema, at its snapshot."""
+        names = Names(
+            _past(self.names.scope_of, found.at) if found.at is not None else self.names.scope_of,
+            found.catalog,
+            found.schema,
+            self.names.drafts if found.at is None else {(found.catalog.lower(), None): found.draft},
+        )
+        return self.read(sql, names, inside=True)
+
+    def _macro(self, parts: Sequence[str], names: Names) -> bool:
+        found = names.macro(parts)
+        if found is None or not isinstance(found.item, Macro):
+            return False
+        key = (found.catalog, found.item.id)
+        if key not in self._macros:
+            self._macros[key] = ""
+            self.workbench.add_schema(found.catalog, found.schema)
+            place = f"{quoted(found.catalog)}.{quoted(found.schema)}.{quoted(found.name)}"
+            bodies: list[str] = []
+            for overload in found.item.implementations:
+                is_table = overload.kind == "table"
+                text = overload.sql if is_table else f"SELECT (\n{overload.sql}\n)"
+                query = self._inside(found, text)
+                body = query.sql(self.workbench)
+                changed = query.tree is not None and query.tree.is_changed
+                bodies.append((body if is_table else body.removeprefix("SELECT ")) if changed else overload.sql)
+            self._macros[key] = create_macro(place, found.item, bodies)
+        return True
+
+    # ---- Functions ---
+
+    def _function(self, tree: QueryTree, function: FunctionRef, names: Names, inside: bool) -> None:
+        parts = tuple(part.lower() for part in function.parts)
+        positional, named = self._arguments(function.arguments, parts)
+        rows = self.call(function.parts, positional, named)
+        if rows is not None:
+            function.replace(self._keep(rows))
+            tree.is_changed = True
+            return
+        if self._macro(function.parts, names):
+            if inside:
+                found = names.macro(function.parts)
+                if found is not None:
+                    function.node["function"] |= {"catalog": found.catalog, "schema": found.schema}
+                    tree.is_changed = True
+            return
+        self.access.check_table_function(parts, positional)
+
+    def _arguments(
+        self, given: Sequence[TreeNode], parts: Sequence[str]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        if not self.access.needs_values(parts, self.call):
+            return positional, named
+        for node in given:
+            name, expression = _named(node)
+            value = self.value(expression)
+            if name is None:
+                positional.append(value)
+            else:
+                named[name.lower()] = value
+        return positional, named
+
+    def value(self, expression: TreeNode) -> Any:
+        """The value of an expression that needs no table."""
+        connection = self.workbench.connection
+        with refused(self.context.storage):
+            if expression.get("class") == "COLUMN_REF":
+                # An unquoted word, as in table_info(orders).
+                return ".".join(expression["column_names"])
+            sql = f"SELECT {expression_sql(connection, expression)}"
+            params = self._used(sql)
+            row = connection.execute(sql, *(() if not params else (params,))).fetchone()
+        return None if row is None else row[0]
+
+    def _used(self, sql: str) -> Parameters:
+        """The parameters that a part of a statement uses: DuckDB refuses others."""
+        if not self.params:
+            return None
+        wanted = self.workbench.connection.extract_statements(sql)[0].named_parameters
+        if not isinstance(self.params, Mapping):
+            return {name: self.params[int(name) - 1] for name in wanted}
+        return {name: self.params[name] for name in wanted if name in self.params}
+
+    def _show(self, tree: QueryTree, node: TreeNode, names: Names) -> None:
+        """SHOW TABLES and the like; DESCRIBE and SUMMARIZE of a query are DuckDB's own."""
+        if node.get("query") is not None:
+            return
+        what = str(node["table_name"]).strip('"').lower()
+        kind = {"tables": "show_tables", "": "show_all_tables", "databases": "show_databases"}.get(what)
+        rows = None if kind is None else self.call((kind,), (), {})
+        if rows is None:
+            if node["show_type"] == "SHOW_UNQUALIFIED" and names.relation((what,)) is None:
+                raise InvalidSql(f"SHOW {what.upper()} is not supported: SHOW TABLES and SHOW ALL TABLES are")
+            raise names.unknown((what,))
+        place, alias = node["query_location"], node["alias"]
+        node.clear()
+        node.update(
+            type="BASE_TABLE", alias=alias, sample=None, query_location=place, schema_name="",
+            table_name=self._keep(rows), column_name_alias=[], catalog_name="", at_clause=None,
+        )  # fmt: skip
+        tree.is_changed = True
+
+    def _keep(self, rows: pa.Table) -> str:
+        name = f"{self._token}rows{len(self.given)}"
+        self.given[name] = None
+        self.workbench.register({name: rows})
+        return name
+
+    def add_rows(self, name: str, rows: Any) -> None:
+        """Let queries of this statement read an Arrow table or stream by a name."""
+        self.given[name] = None
+        self.workbench.register({name: rows})
+
+    # ---- Preparing ---
+
+    def prepare(self, *queries: Query) -> tuple[str, ...]:
+        """Plan what the queries read and let the workbench have it. Returns the SQL to run."""
+        used = [*self.tables.values(), *(table for table in self.given.values() if table is not None)]
+        used = list({id(table): table for table in used}.values())
+        pruning: dict[str, Any] = {}
+        with refused(self.context.storage):
+            self._begin()
+            if used and any(query.tree is None or query.tree.has_conditions for query in self._queries):
+                for table in used:
+                    table.stand_in(self.workbench)
+                self._create_views()
+                texts = [query.sql(self.workbench) for query in queries]
+                columns = {table.prefix: table.source.table.columns for table in used}
+                if len(texts) == 1:
+                    pruning = pushed_filters(
+                        self.workbench.connection, texts[0], self._used(texts[0]), columns
+                    )
+            for table in used:
+                table.read(self.workbench, self.context.storage, pruning.get(table.prefix))
+            self._create_views()
+            self.context.engine.verify(*(table.plan for table in used if table.plan is not None))
+            return tuple(query.sql(self.workbench) for query in queries)
+
+    def used(self, sql: str) -> Parameters:
+        """The parameters of a statement that was made of parts of the user's."""
+        return self._used(sql)
+
+    def _begin(self) -> None:
+        names = self.names
+        if names.catalog is not None:
+            self.workbench.use(names.name_of(names.catalog), names.schema)
+
+    def _create_views(self) -> None:
+        """In the order in which they were read: what a view reads comes before it."""
+        for macro in self._macros.values():
+            if macro:
+                self.workbench.execute(macro)
+        for place, query in self._views.values():
+            self.workbench.execute(f"CREATE OR REPLACE VIEW {place} AS {query.sql(self.workbench)}")
+
+    def _as_of(self, ref: TableRef) -> AsOf | None:
+        clause = ref.at
+        if clause is None:
+            return None
+        unit, expression = clause
+        value = self.value(expression)
+        if unit == "VERSION":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidSql(f"AT (VERSION => …) takes the id of a snapshot, not {value!r}")
+            return value
+        if unit == "TIMESTAMP":
+            return value
+        raise InvalidSql(f"AT takes VERSION or TIMESTAMP, not {unit}")
+
+
+def _view_name(found: Found) -> str:
+    """A table at a past snapshot has a view of its own beside that of the present."""
+    return found.name if found.at is None else f"{found.name} at {found.draft.head.snapshot_id}"
+
+
+def _is_ambiguous(parts: Sequence[str], found: Found) -> bool:
+    """Whether DuckDB would not find the view by the name as it was written."""
+    if len(parts) != 2:
+        return False
+    first = parts[0].lower()
+    return first in (found.catalog.lower(), "memory", "temp", "system")
+
+
+def _named(node: TreeNode) -> tuple[str | None, TreeNode]:
+    """The name of an argument, if it has one: `end => 3`, `end := 3` or `end = 3`."""
+    if node.get("alias"):
+        return str(node["alias"]), node
+    if node.get("type") == "COMPARE_EQUAL" and node["left"].get("class") == "COLUMN_REF":
+        return str(node["left"]["column_names"][-1]), node["right"]
+    return None, node
+
+
+def _past(scope_of: Any, at: AsOf) -> Any:
+    def past(name: str) -> Any:
+        scope = scope_of(name)
+        return None if scope is None else scope.at(at)
+
+    return past

@@ -1,0 +1,47 @@
+"""COPY: rows of a query to a file, and rows of a file to a table."""
+
+from __future__ import annotations
+
+from forklake.engine.query.run import Rows
+from forklake.errors import InvalidSql
+from forklake.sql import statements as st
+from forklake.sql.rows import insert_rows
+from forklake.api.sql_result import SqlResult
+from forklake.sql.statement import Running
+
+_READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
+
+
+def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
+    """COPY … TO a file, which the caller has to allow."""
+    if running.options.read_only:
+        raise InvalidSql("COPY … TO writes a file, and only reading is allowed here")
+    path = running.access.check_path(statement.path, "COPY … TO")
+    options = "" if statement.options is None else f" ({statement.options.text})"
+    with running.binder() as binder:
+        (sql,) = binder.prepare(binder.read(statement.query.text))
+        quoted = path.replace("'", "''")
+        rows = Rows(binder.workbench, running.context.storage, binder.plans, lambda: None)
+        rows.begin(f"COPY (\n{sql}\n) TO '{quoted}'{options}", binder.used(sql))
+        found = rows.all()
+    return SqlResult(found, rows_affected=found.column(0)[0].as_py() if found.num_columns else None)
+
+
+def copy_from(statement: st.CopyFrom, running: Running) -> SqlResult | int:
+    """COPY a table FROM a file, as INSERT from the function that reads it."""
+    path = statement.path.replace("'", "''")
+    given = "" if statement.options is None else statement.options.text
+    options = [part.strip() for part in given.split(",") if part.strip()]
+    format, passed = None, list[str]()
+    for option in options:
+        word, _, value = option.partition(" ")
+        if word.lower() == "format":
+            format = value.strip().strip("'").lower()
+        else:
+            passed.append(f"{word.lower()} = {value.strip() or 'true'}")
+    format = format or next((name for name in _READERS if f".{name}" in path.lower()), "csv")
+    if format not in _READERS:
+        raise InvalidSql(f"COPY reads parquet, csv and json, not {format}")
+    arguments = ", ".join([f"'{path}'", *passed])
+    query = st.Fragment(f"SELECT * FROM {_READERS[format]}({arguments})")
+    return insert_rows(st.Insert(statement.table, query, statement.columns), running)

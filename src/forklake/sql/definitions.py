@@ -1,0 +1,356 @@
+"""Statements that define something: schemas, tables, views, macros, comments, and forks of catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+from forklake.api.staged_rows import take_rows
+from forklake.api.table import Table as TableHandle
+from forklake.commit.draft import Draft
+from forklake.errors import (
+    ColumnNotFound,
+    InvalidArgument,
+    InvalidSql,
+    MacroNotFound,
+    SchemaNotFound,
+    TableExists,
+    TableNotFound,
+    ViewNotFound,
+)
+from forklake.model.entities import MacroImpl, MacroParameter
+from forklake.model.names import QualifiedName
+from forklake.model.sql.ddl import ColumnSpec, columns_of
+from forklake.model.table.columns import build, find
+from forklake.model.table.partition_and_sort import partition_fields, sort_keys
+from forklake.sql import statements as st
+from forklake.sql.ages import age
+from forklake.api.sql_result import SqlResult, counted
+from forklake.sql.rows import computed_query, types_of
+from forklake.sql.statement import Running
+
+
+@singledispatch
+def run_definition(statement: Any, running: Running) -> SqlResult:
+    """Run a statement that defines something."""
+    raise InvalidSql(f"{type(statement).__name__} cannot be run here")
+
+
+# ---- Schemas, views, macros ---
+
+
+@run_definition.register
+def _(statement: st.CreateSchema, running: Running) -> SqlResult:
+    running.work.create_schema(_bare(statement.name, running), if_not_exists=statement.if_not_exists)
+    return SqlResult()
+
+
+@run_definition.register
+def _(statement: st.DropObject, running: Running) -> SqlResult:
+    work, quiet = running.work, statement.if_exists
+    match statement.kind:
+        case "schema":
+            work.drop_schema(_bare(statement.name, running), cascade=statement.cascade, if_exists=quiet)
+        case "table":
+            name = running.target(statement.name)
+            draft = running.scope.read()
+            if _has_schema(draft, name) and draft.find_view(name) is not None:
+                raise TableNotFound(f'"{name}" is a view: use DROP VIEW')
+            _quietly(lambda: work.drop_table(name, if_exists=quiet), quiet, SchemaNotFound)
+        case "view":
+            name = running.target(statement.name)
+            draft = running.scope.read()
+            if _has_schema(draft, name) and draft.find_table(name) is not None:
+                raise ViewNotFound(f'"{name}" is a table: use DROP TABLE')
+            _quietly(lambda: work.drop_view(name, if_exists=quiet), quiet, SchemaNotFound)
+        case "macro" | "macro table":
+            _drop_macro(statement, running)
+        case "index":
+            raise InvalidSql("indexes are not supported yet, so there is none to drop")
+    return SqlResult()
+
+
+def _drop_macro(statement: st.DropObject, running: Running) -> None:
+    name = running.target(statement.name)
+    found = running.scope.read().find_macro(name)
+    is_table = statement.kind == "macro table"
+    kinds = {"table" if is_table else "scalar"}
+    if found is not None and {overload.kind for overload in found.implementations}.isdisjoint(kinds):
+        other = "DROP MACRO" if is_table else "DROP MACRO TABLE"
+        if statement.if_exists:
+            return
+        raise MacroNotFound(f'macro "{name}" is of the other kind: use {other}')
+    running.work.drop_macro(name, if_exists=statement.if_exists)
+
+
+@run_definition.register
+def _(statement: st.CreateView, running: Running) -> SqlResult:
+    name = running.target(statement.name)
+    text = statement.query.text
+    if statement.if_not_exists and _has(running.scope.read(), name):
+        return SqlResult()
+    # What it reads has to be there, and it must not read itself.
+    with running.binder() as binder:
+        (sql,) = binder.prepare(binder.read(text))
+        types_of(binder, running, sql)
+    running.work.create_view(name, text, columns=statement.columns, or_replace=statement.or_replace)
+    return SqlResult()
+
+
+@run_definition.register
+def _(statement: st.CreateMacro, running: Running) -> SqlResult:
+    name = running.target(statement.name)
+    overloads = tuple(
+        MacroImpl(
+            overload.body.text,
+            tuple(
+                MacroParameter(parameter, type or "unknown", default)
+                for parameter, type, default in overload.parameters
+            ),
+            "table" if overload.is_table else "scalar",
+        )
+        for overload in statement.overloads
+    )
+    if statement.if_not_exists and running.scope.read().find_macro(name) is not None:
+        return SqlResult()
+    running.work.create_macro(name, overloads=overloads, or_replace=statement.or_replace)
+    return SqlResult()
+
+
+# ---- Tables ---
+
+
+@run_definition.register
+def _(statement: st.CreateTable, running: Running) -> SqlResult:
+    name = running.target(statement.name)
+
+    def change(draft: Draft) -> int | None:
+        if _is_there(statement, draft, name):
+            return None
+        if statement.query is not None:
+            return _create_from_query(statement, running, draft, name)
+        specs = _specs(statement, running, draft)
+        _create(statement, draft, name, specs)
+        return None
+
+    count = running.scope.apply(change)[0]
+    return SqlResult() if count is None else counted(count)
+
+
+def _is_there(statement: st.CreateTable, draft: Draft, name: QualifiedName) -> bool:
+    """Whether nothing is to be done; a table that is replaced goes first."""
+    table, view = draft.find_table(name), draft.find_view(name)
+    if statement.if_not_exists and (table is not None or view is not None):
+        return True
+    if statement.or_replace and view is not None:
+        raise TableExists(f'"{name}" is a view: drop it first')
+    if statement.or_replace and table is not None:
+        draft.drop_table(table)
+    return False
+
+
+def _specs(statement: st.CreateTable, running: Running, draft: Draft) -> tuple[ColumnSpec, ...]:
+    if statement.like is not None:
+        found = running.names(draft).relation(statement.like.parts)
+        if found is None:
+            raise running.names(draft).unknown(statement.like.parts)
+        table = found.draft.find_table(QualifiedName(found.schema, found.name))
+        if table is None:
+            raise InvalidSql(f'LIKE takes a table, and "{statement.like}" is a view')
+        return tuple(
+            ColumnSpec(c.name, c.data_type, c.nullable, c.default.value if c.default else None)
+            for c in table.columns
+        )
+    if statement.columns is None:
+        raise InvalidSql("CREATE TABLE needs columns or a query")
+    return columns_of(statement.columns.text)
+
+
+def _create(
+    statement: st.CreateTable, draft: Draft, name: QualifiedName, specs: tuple[ColumnSpec, ...]
+) -> Any:
+    built = build(specs)
+    table = draft.create_table(name, built)
+    draft.set_partitioning(table, partition_fields(statement.partitioned_by, built))
+    draft.set_sort_order(table, sort_keys(statement.sorted_by, built))
+    for column, spec in zip(built, specs, strict=True):
+        if spec.comment is not None:
+            draft.set_tag(table, column.id, "comment", spec.comment)
+    return table
+
+
+def _create_from_query(
+    statement: st.CreateTable, running: Running, draft: Draft, name: QualifiedName
+) -> int:
+    if statement.query is None:
+        raise AssertionError("there is a query")
+    with running.binder(draft) as binder:
+        (sql,) = binder.prepare(binder.read(statement.query.text))
+        found = types_of(binder, running, sql)
+        if len(statement.names) > len(found):
+            raise InvalidSql(f"there are {len(statement.names)} names for {len(found)} columns of the query")
+        names = [*statement.names, *(each for each, _ in found[len(statement.names) :])]
+        specs = columns_of([ColumnSpec(each, type) for each, (_, type) in zip(names, found, strict=True)])
+        table = _create(statement, draft, name, specs)
+        if not statement.with_data:
+            return 0
+        batches = computed_query(binder, running, sql, table.columns)
+        arrived = take_rows(running.context, draft, table, batches)
+        arrived.stage(draft, table)
+        return arrived.count
+
+
+@run_definition.register
+def _(statement: st.Alter, running: Running) -> SqlResult:
+    kind, action = statement.kind, statement.action
+    if kind == "schema":
+        if not isinstance(action, st.RenameObject):
+            raise InvalidSql("a schema can be renamed, and nothing else")
+        running.work.rename_schema(_bare(statement.name, running), action.new_name.parts[-1])
+        return SqlResult()
+    name = running.target(statement.name)
+    draft = running.scope.read()
+    if kind == "view":
+        if statement.if_exists and not _has(draft, name):
+            return SqlResult()
+        if not isinstance(action, st.RenameObject):
+            raise InvalidSql("a view can be renamed, and nothing else: CREATE OR REPLACE VIEW changes it")
+        running.work.rename_view(name, action.new_name.parts[-1])
+        return SqlResult()
+    if statement.if_exists and (not _has_schema(draft, name) or draft.find_table(name) is None):
+        return SqlResult()
+    _alter(running.work.table(name), action, running, draft)
+    return SqlResult()
+
+
+def _alter(table: TableHandle, action: st.AlterAction, running: Running, draft: Draft) -> None:
+    match action:
+        case st.AddColumn(path, definition, if_not_exists):
+            if if_not_exists and _has_column(table, path):
+                return
+            (spec,) = columns_of(f'"c" {definition.text}')
+            table.add_column(path, spec.type, default=spec.default, nullable=spec.nullable)
+        case st.DropColumn(path, if_exists):
+            if not (if_exists and not _has_column(table, path)):
+                table.drop_column(path)
+        case st.RenameColumn(path, new_name):
+            table.rename_column(path, new_name)
+        case st.AlterColumnType(path, type, using):
+            if using is not None:
+                raise InvalidSql("USING would rewrite every row: add a column, UPDATE it and drop the old one")
+            table.alter_type(path, type.text)
+        case st.SetDefault(path, None):
+            table.drop_default(path)
+        case st.SetDefault(path, expression) if expression is not None:
+            table.set_default(path, expression.text)
+        case st.SetNullable(path, nullable):
+            table.set_nullable(path, nullable)
+        case st.RenameObject(new_name):
+            table.rename(new_name.parts[-1] if len(new_name.parts) == 1 else QualifiedName(*new_name.parts[-2:]))
+        case st.SetPartitioning(fields):
+            table.set_partitioning(list(fields))
+        case st.SetSortOrder(keys):
+            table.set_sort_order(list(keys))
+        case st.SetOptions(options):
+            for name, value in options:
+                table.set_option(name, value)
+        case _:
+            raise InvalidSql("ALTER TABLE cannot do that")
+
+
+@run_definition.register
+def _(statement: st.Comment, running: Running) -> SqlResult:
+    work = running.work
+    if statement.kind == "schema":
+        work.comment("schema", _bare(statement.name, running), statement.comment)
+        return SqlResult()
+    name = running.target(statement.name)
+    if statement.kind == "column":
+        draft = running.scope.read()
+        if draft.find_table(name) is None and draft.find_view(name) is not None:
+            work.set_tag("view", name, f"comment:{statement.column[-1]}", statement.comment)
+        else:
+            work.table(name).comment(statement.comment, column=statement.column)
+        return SqlResult()
+    work.comment(statement.kind, name, statement.comment)
+    return SqlResult()
+
+
+@run_definition.register
+def _(statement: st.CreateIndex, running: Running) -> SqlResult:
+    raise InvalidSql("indexes are not supported yet")
+
+
+# ---- Catalogs ---
+
+
+@run_definition.register
+def _(statement: st.ForkCatalog, running: Running) -> SqlResult:
+    options: dict[str, Any] = {"if_not_exists": statement.if_not_exists}
+    if statement.ttl is not None:
+        options["ttl"] = age(statement.ttl)
+    if statement.at is not None:
+        with running.binder() as binder:
+            row = binder.workbench.connection.execute(f"SELECT {statement.at[1].text}").fetchone()
+        options["at"] = None if row is None else row[0]
+    call = {"at": options.get("at"), "ttl": options.get("ttl"), "if_not_exists": statement.if_not_exists}
+    return _called(running, "fork", (statement.parent, statement.child), call)
+
+
+@run_definition.register
+def _(statement: st.MergeCatalog, running: Running) -> SqlResult:
+    named: dict[str, Any] = {"into": statement.target, "dry_run": statement.dry_run}
+    named["prefer"] = statement.prefer
+    named["tables"] = [str(table) for table in statement.tables] or None
+    return _called(running, "merge", (statement.source,), named)
+
+
+@run_definition.register
+def _(statement: st.DropCatalog, running: Running) -> SqlResult:
+    return _called(running, "drop_catalog", (statement.name,), {"if_exists": statement.if_exists})
+
+
+def _called(running: Running, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> SqlResult:
+    from forklake.sql.functions.calls import call_function  # noqa: PLC0415
+
+    given = {key: value for key, value in named.items() if value is not None and value is not False}
+    rows = call_function(running, (name,), positional, given)
+    return SqlResult(rows)
+
+
+# ---- Details ---
+
+
+def _bare(name: st.ObjectName, running: Running) -> str:
+    """The name of a schema; the catalog may be said before it."""
+    parts = name.parts
+    if len(parts) > 2 or (len(parts) == 2 and not running.session.is_catalog(parts[0])):
+        raise InvalidSql(f'"{name}" is no name of a schema in this catalog')
+    return parts[-1]
+
+
+def _has(draft: Draft, name: QualifiedName) -> bool:
+    return draft.find_table(name) is not None or draft.find_view(name) is not None
+
+
+def _has_schema(draft: Draft, name: QualifiedName) -> bool:
+    return any(schema.name.lower() == name.schema.lower() for schema in draft.schemas())
+
+
+def _has_column(table: TableHandle, path: st.ColumnPath) -> bool:
+    try:
+        find(table.columns, path)
+    except (ColumnNotFound, InvalidArgument):
+        return False
+    return True
+
+
+def _quietly(run: Callable[[], None], quiet: bool, missing: type[Exception]) -> None:
+    try:
+        run()
+    except missing:
+        if not quiet:
+            raise
+
+

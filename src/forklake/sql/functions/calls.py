@@ -1,0 +1,55 @@
+"""Calling functions of ours by the name that a statement gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from forklake.errors import InvalidSql
+from forklake.lazy.arrow import pa
+from forklake.sql.functions.function import Arguments, Caller, SqlFunction
+from forklake.sql.functions.registry import FUNCTIONS
+
+if TYPE_CHECKING:
+    from forklake.sql.statement import Running
+
+_PREFIX = "ducklake_"
+
+
+def call_function(
+    running: Running, name: Sequence[str], positional: Sequence[Any], named: Mapping[str, Any]
+) -> pa.Table | None:
+    """What a function returns; None if there is none of this name.
+
+    `snapshots()`, `shop.snapshots()` and `ducklake_snapshots('shop')` are the same.
+    """
+    session = running.session
+    own = name[-1].lower()
+    function = FUNCTIONS.get(own)
+    if function is None and own.startswith(_PREFIX):
+        function = FUNCTIONS.get(own.removeprefix(_PREFIX))
+        if function is not None and not function.of_lake:
+            if not positional or not isinstance(positional[0], str):
+                raise InvalidSql(f"{own}() takes the name of a catalog first")
+            _check_catalog(running, positional[0])
+            positional = positional[1:]
+    elif function is not None and len(name) > 1:
+        _check_catalog(running, name[0])
+    if function is None:
+        return None
+    if function.is_change and running.options.read_only:
+        raise InvalidSql(f"{own}() changes something, and only reading is allowed here")
+    if session.handle is None:
+        raise InvalidSql("say in which catalog: USE a catalog first, or call sql() of the catalog")
+    work = session.work
+    caller = Caller(session.lake, session.handle, work, session.schema)
+    return _run(function, caller, Arguments(list(positional), {key.lower(): v for key, v in named.items()}))
+
+
+def _run(function: SqlFunction, caller: Caller, arguments: Arguments) -> pa.Table:
+    return function.run(caller, arguments)
+
+
+def _check_catalog(running: Running, name: str) -> None:
+    if not running.session.is_catalog(name):
+        raise InvalidSql(f'"{name}" is another catalog: call the function there')

@@ -1,0 +1,38 @@
+"""How statements are run: what they may do, and how much they may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from forklake.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class SqlOptions:
+    """The options of `sql`, checked."""
+
+    read_only: bool = False
+    allow: tuple[str, ...] = ()
+    one_transaction: bool = False
+    max_rows: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name in ("max_rows", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+                raise InvalidArgument(f"{name} is a positive number, not {value!r}")
+
+
+def checked_options(given: Mapping[str, Any]) -> SqlOptions:
+    """The options that somebody gave."""
+    unknown = given.keys() - SqlOptions.__dataclass_fields__.keys()
+    if unknown:
+        raise InvalidArgument(f"sql() has no option {', '.join(sorted(unknown))}")
+    allow = given.get("allow", ())
+    if isinstance(allow, str):
+        raise InvalidArgument("what is allowed is given as a list of folders: allow=['/data/in']")
+    return SqlOptions(**{**given, "allow": tuple(map(str, allow))})

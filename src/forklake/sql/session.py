@@ -1,0 +1,276 @@
+"""A session of SQL: what belongs to one handle from statement to statement, and how each is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+from forklake.api.catalog import Catalog
+from forklake.api.lake import Lake, context_of
+from forklake.api.scoped import scope_of
+from forklake.api.transaction import Transaction
+from forklake.context.lake_context import LakeContext
+from forklake.context.scope import Scope
+from forklake.engine.query.run import Parameters
+from forklake.errors import CatalogNotFound, InvalidSql
+from forklake.sql import statements as st
+from forklake.sql.copy import copy_from, copy_to
+from forklake.sql.definitions import run_definition
+from forklake.sql.options import SqlOptions, checked_options
+from forklake.sql.parser.parse import parse
+from forklake.api.sql_result import SqlResult, counted
+from forklake.sql.rows import delete_rows, insert_rows, truncate, update_rows
+from forklake.sql.statement import Running
+
+__all__ = ["Session", "checked_options", "session_of"]
+
+
+class Session:
+    """The state of SQL on one handle: its transaction, the schema of bare names, prepared statements."""
+
+    def __init__(self, lake: Lake, catalog: Catalog | None, transaction: Transaction | None = None) -> None:
+        """On a catalog, on a transaction of it, or on a lake, where names begin with the catalog."""
+        self.lake = lake
+        self.handle = catalog
+        self.schema = "main"
+        self.fixed = transaction
+        """The transaction whose handle this is."""
+        self.open: Transaction | None = None
+        """One that was begun by BEGIN."""
+        self.prepared: dict[str, st.Prepare] = {}
+        self.variables: dict[str, Any] = {}
+
+    @property
+    def context(self) -> LakeContext:
+        """The lake."""
+        return context_of(self.lake)
+
+    @property
+    def catalog(self) -> str | None:
+        """The name of the catalog that names without one are in."""
+        return None if self.handle is None else self.handle.name
+
+    @property
+    def work(self) -> Catalog | Transaction:
+        """Where changes take effect."""
+        found = self.fixed or self.open or self.handle
+        if found is None:
+            raise InvalidSql("say in which catalog: USE a catalog first, or call sql() of the catalog")
+        return found
+
+    def find_scope(self, name: str) -> Scope | None:
+        """The catalog of a name, if statements of this session may read it."""
+        handle = self.handle
+        if handle is not None and name.lower() == handle.name.lower():
+            return scope_of(self.work)
+        if handle is not None and not self.is_of_lake:
+            return None
+        try:
+            return scope_of(self.lake.catalog(name))
+        except CatalogNotFound:
+            return None
+
+    def is_catalog(self, name: str) -> bool:
+        """Whether this is the name of the catalog that the session is on."""
+        return self.catalog is not None and name.lower() == self.catalog.lower()
+
+    is_of_lake = False
+    """Whether other catalogs can be named too."""
+
+    def run(self, text: str, params: Parameters = None, options: SqlOptions | None = None) -> SqlResult:
+        """Run the statements of a text in order. Returns the result of the last."""
+        options = options or SqlOptions()
+        parsed = parse(text)
+        if not parsed:
+            raise InvalidSql("there is no statement: the text is empty")
+        if options.one_transaction and self.open is None and self.fixed is None and len(parsed) > 1:
+            return self._in_one_transaction(parsed, params, options)
+        result = SqlResult()
+        for place, one in enumerate(parsed):
+            if place:
+                # Only the last result is returned; what others would compute is not asked for.
+                result.close()
+            result = self.execute(one.statement, _of(one, params, len(parsed)), options)
+        return result
+
+    def _in_one_transaction(
+        self, parsed: list[st.Parsed], params: Parameters, options: SqlOptions
+    ) -> SqlResult:
+        self.begin()
+        try:
+            result = SqlResult()
+            for one in parsed:
+                result = self.execute(one.statement, _of(one, params, len(parsed)), options)
+                if result.columns:
+                    result.to_arrow()
+        except BaseException:
+            if self.open is not None:
+                self.rollback()
+            raise
+        if self.open is not None:
+            self.commit()
+        return result
+
+    def execute(self, statement: st.Statement, params: Parameters, options: SqlOptions) -> SqlResult:
+        """Run one statement."""
+        return _execute(statement, Running(self, options, params))
+
+    # ---- Transactions ---
+
+    def begin(self) -> None:
+        """BEGIN."""
+        if self.fixed is not None:
+            raise InvalidSql("this is a transaction already: it ends with its block, commit() or rollback()")
+        if self.open is not None:
+            raise InvalidSql("there is a transaction already: COMMIT or ROLLBACK it first")
+        if self.handle is None:
+            raise InvalidSql("a transaction is on one catalog: USE it first, or call sql() of the catalog")
+        self.open = self.handle.transaction()
+
+    def commit(self) -> None:
+        """COMMIT."""
+        transaction, self.open = self._ended("COMMIT"), None
+        transaction.commit()
+
+    def rollback(self) -> None:
+        """ROLLBACK."""
+        transaction, self.open = self._ended("ROLLBACK"), None
+        transaction.rollback()
+
+    def _ended(self, how: str) -> Transaction:
+        if self.fixed is not None:
+            raise InvalidSql(f"{how} ends a transaction that BEGIN began; this one ends with its block")
+        if self.open is None:
+            raise InvalidSql(f"there is no transaction to {how}: BEGIN one first")
+        return self.open
+
+
+class LakeSession(Session):
+    """A session on a lake: names begin with a catalog."""
+
+    is_of_lake = True
+
+
+def session_of(lake: Lake, catalog: Catalog | None, transaction: Transaction | None = None) -> Session:
+    """A new session."""
+    return LakeSession(lake, None) if catalog is None else Session(lake, catalog, transaction)
+
+
+def _of(one: st.Parsed, params: Parameters, statements: int) -> Parameters:
+    """The parameters of one statement of several."""
+    if params is None or statements == 1:
+        return params
+    if isinstance(params, Mapping):
+        return {name: value for name, value in params.items() if name in one.parameters}
+    return params if one.parameters else None
+
+
+@singledispatch
+def _execute(statement: Any, running: Running) -> SqlResult:
+    return run_definition(statement, running)
+
+
+@_execute.register
+def _(statement: st.Query, running: Running) -> SqlResult:
+    return SqlResult(running.query(statement.text.text))
+
+
+def _counting(run: Callable[[Any, Running], SqlResult | int]) -> Callable[[Any, Running], SqlResult]:
+    def counting(statement: Any, running: Running) -> SqlResult:
+        found = run(statement, running)
+        return counted(found) if isinstance(found, int) else found
+
+    return counting
+
+
+for _kind, _run in {
+    st.Insert: insert_rows,
+    st.Update: update_rows,
+    st.Delete: delete_rows,
+    st.Truncate: truncate,
+    st.CopyTo: copy_to,
+    st.CopyFrom: copy_from,
+}.items():
+    _execute.register(_kind, _counting(_run))
+
+
+@_execute.register
+def _(statement: st.TransactionControl, running: Running) -> SqlResult:
+    session = running.session
+    {"begin": session.begin, "commit": session.commit, "rollback": session.rollback}[statement.action]()
+    return SqlResult()
+
+
+@_execute.register
+def _(statement: st.Use, running: Running) -> SqlResult:
+    session, parts = running.session, statement.name.parts
+    if session.is_of_lake and len(parts) == 1:
+        session.handle = session.lake.catalog(parts[0])
+        session.schema = "main"
+        return SqlResult()
+    if len(parts) == 2:
+        if session.is_of_lake:
+            session.handle = session.lake.catalog(parts[0])
+        elif session.catalog is None or parts[0].lower() != session.catalog.lower():
+            raise CatalogNotFound(f'"{parts[0]}" is another catalog: this is {session.catalog}')
+    names = running.names()
+    draft = None if session.catalog is None else names.draft(session.catalog)
+    if draft is not None:
+        session.schema = draft.schema_named(parts[-1]).name
+    return SqlResult()
+
+
+@_execute.register
+def _(statement: st.SetVariable, running: Running) -> SqlResult:
+    raise InvalidSql("SET VARIABLE is not supported: pass values as parameters, sql(text, params)")
+
+
+@_execute.register
+def _(statement: st.Call, running: Running) -> SqlResult:
+    text = f"SELECT * FROM {_written(statement.name)}({statement.arguments.text})"
+    rows = running.query(text)
+    result = SqlResult(rows)
+    # A call has taken effect when it returns.
+    result.to_arrow()
+    return result
+
+
+@_execute.register
+def _(statement: st.Checkpoint, running: Running) -> SqlResult:
+    name = "checkpoint"
+    return SqlResult(running.query(f"SELECT * FROM {name}()"))
+
+
+@_execute.register
+def _(statement: st.Prepare, running: Running) -> SqlResult:
+    running.session.prepared[statement.name.lower()] = statement
+    return SqlResult()
+
+
+@_execute.register
+def _(statement: st.Execute, running: Running) -> SqlResult:
+    prepared = running.session.prepared
+    if statement.name.lower() not in prepared:
+        raise InvalidSql(f'there is no prepared statement "{statement.name}": PREPARE it first')
+    if statement.deallocate:
+        del prepared[statement.name.lower()]
+        return SqlResult()
+    params: Parameters = None
+    if statement.arguments is not None and statement.arguments.text.strip():
+        row = SqlResult(running.query(f"SELECT {statement.arguments.text}")).to_rows()[0]
+        params = list(row)
+    found = prepared[statement.name.lower()]
+    return _execute(found.statement, replace(running, params=params))
+
+
+@_execute.register
+def _(statement: st.Explain, running: Running) -> SqlResult:
+    from forklake.sql.explain import explain  # noqa: PLC0415
+
+    return explain(statement, running)
+
+
+def _written(name: st.ObjectName) -> str:
+    return ".".join(f'"{part}"' if not part.isidentifier() else part for part in name.parts)

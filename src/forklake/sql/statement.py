@@ -1,0 +1,135 @@
+"""One statement while it runs: its session, its parameters, and what it may do."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from forklake.api.catalog import Catalog
+from forklake.api.scoped import scope_of
+from forklake.api.transaction import Transaction
+from forklake.commit.draft import Draft
+from forklake.context.lake_context import LakeContext
+from forklake.context.scope import Scope
+from forklake.engine.query.errors import refused
+from forklake.engine.query.run import Parameters, Rows
+from forklake.engine.query.workbench import Workbench
+from forklake.errors import InvalidSql, NamingError
+from forklake.lazy.arrow import pa
+from forklake.model.names import QualifiedName
+from forklake.sql.access import Access, default_access
+from forklake.sql.binder import Binder
+from forklake.sql.functions.calls import call_function
+from forklake.sql.names import Names
+from forklake.sql.options import SqlOptions
+from forklake.sql.statements import ObjectName
+
+if TYPE_CHECKING:
+    from forklake.sql.session import Session
+
+__all__ = ["Running", "timedelta"]
+
+
+@dataclass(slots=True)
+class Running:
+    """A statement that is being run."""
+
+    session: Session
+    options: SqlOptions
+    params: Parameters = None
+
+    @property
+    def context(self) -> LakeContext:
+        """The lake."""
+        return self.session.context
+
+    @property
+    def access(self) -> Access:
+        """What it may reach."""
+        context, options = self.context, self.options
+        found = context.database.home() if context.database.dialect != "postgresql" else None
+        return default_access(
+            None if found is None else found.name,
+            context.storage.data_path,
+            allow=options.allow,
+            read_only=options.read_only,
+        )
+
+    @property
+    def work(self) -> Catalog | Transaction:
+        """Where changes take effect."""
+        if self.options.read_only:
+            raise InvalidSql("this statement changes something, and only reading is allowed here")
+        return self.session.work
+
+    @property
+    def scope(self) -> Scope:
+        """The same, for engines."""
+        return scope_of(self.work)
+
+    def names(self, draft: Draft | None = None) -> Names:
+        """What names mean; with a draft, in the catalog as the draft shows it."""
+        session = self.session
+        drafts = {} if draft is None or session.catalog is None else {(session.catalog.lower(), None): draft}
+        return Names(session.find_scope, session.catalog, session.schema, drafts)
+
+    def target(self, name: ObjectName) -> QualifiedName:
+        """The table that a statement changes."""
+        return self.names().target(name.parts)
+
+    @contextmanager
+    def binder(self, draft: Draft | None = None) -> Generator[Binder]:
+        """What binds queries of this statement, for the time of a block."""
+        access = self.access
+        with self.context.workbenches.one(access.directories) as workbench:
+            yield self._binder(workbench, access, draft)
+
+    def query(self, text: str) -> Rows:
+        """The rows of a query."""
+        access, context = self.access, self.context
+        workbench = context.workbenches.take(access.directories)
+        try:
+            binder = self._binder(workbench, access, None)
+            (sql,) = binder.prepare(binder.read(text))
+            rows = Rows(
+                workbench,
+                context.storage,
+                binder.plans,
+                lambda: context.workbenches.give_back(workbench),
+                most_rows=self.options.max_rows,
+                seconds=self.options.max_seconds,
+            )
+            rows.begin(sql, binder.used(sql) if self.params else None)
+        except BaseException:
+            context.workbenches.give_back(workbench)
+            raise
+        return rows
+
+    def _binder(self, workbench: Workbench, access: Access, draft: Draft | None) -> Binder:
+        names = self.names(draft)
+        return Binder(context=self.context, workbench=workbench, names=names, access=access, params=self.params, call=self._call)
+
+    def _call(
+        self, name: Sequence[str], positional: Sequence[Any], named: Mapping[str, Any]
+    ) -> pa.Table | None:
+        return call_function(self, name, positional, named)
+
+
+def run_all(rows: Rows) -> pa.Table:
+    """All rows of a query that nobody needs to see one after the other."""
+    return rows.all()
+
+
+def not_found(error: NamingError, *, if_exists: bool) -> bool:
+    """Whether a missing object is no error."""
+    return if_exists
+
+
+@contextmanager
+def checked(running: Running) -> Generator[None]:
+    """Errors of DuckDB in the block become ours."""
+    with refused(running.context.storage):
+        yield
