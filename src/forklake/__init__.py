@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from forklake.api.file_rows import FileRows
     from forklake.api.lake import Lake
     from forklake.api.scan import Scan
+    from forklake.api.sql_result import SqlResult
     from forklake.api.table import Table
     from forklake.api.table_statistics import TableFile, TableStats
     from forklake.api.transaction import Transaction
@@ -107,6 +108,7 @@ else:
             "forklake.api.connect": ("connect", "init", "upgrade"),
             "forklake.api.lake": ("Lake",),
             "forklake.api.scan": ("Scan",),
+            "forklake.api.sql_result": ("SqlResult",),
             "forklake.api.table": ("Table",),
             "forklake.api.table_statistics": ("TableFile", "TableStats"),
             "forklake.api.transaction": ("Transaction",),
@@ -182,6 +184,7 @@ __all__ = [
     "InvalidName",
     "InvalidPredicate",
     "InvalidSchemaChange",
+    "InvalidSql",
     "InvalidUrl",
     "KeptFile",
     "Lake",
@@ -220,6 +223,8 @@ __all__ = [
     "SchemaNotEmpty",
     "SchemaNotFound",
     "SnapshotNotFound",
+    "SqlResult",
+    "StatementLimit",
     "StorageError",
     "StoreBusy",
     "StoreError",

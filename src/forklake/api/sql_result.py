@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from forklake.api.result_formats import ResultFormats
+from forklake.api.sql_text_table import as_text
 from forklake.display import MOST_ROWS, html_table, html_title
 from forklake.lazy.arrow import pa
-from forklake.api.sql_text_table import as_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -89,6 +89,11 @@ class SqlResult(ResultFormats):
         """The rows as a relation in a DuckDB connection of yours."""
         rows: Any = self.to_arrow()
         return connection.from_arrow(rows)
+
+    def close(self) -> None:
+        """Let go of rows that nobody will ask for."""
+        if self._rows is not None:
+            self._rows.close()
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """One row after the other, as tuples."""

@@ -15,9 +15,7 @@ from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 
 
-def take_rows(
-    context: LakeContext, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]
-) -> Arrived:
+def take_rows(context: LakeContext, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
     """New rows with the columns that they have, and defaults for the others."""
     given = stream_of(batches)
     if given is None:

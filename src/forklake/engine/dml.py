@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from forklake.data.input.lossless import fit
 from forklake.data.parquet.schema import arrow_schema
@@ -32,17 +32,18 @@ class Places:
     """Rows that were found, collected while a result streams by."""
 
     places: tuple[ScanFile | ScanRows, ...]
-    _parts: list[pa.Table] = field(default_factory=list)
+    parts: list[pa.Table] = field(default_factory=list[Any])
+    """What was noted so far."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Note the places of the rows of a batch."""
-        self._parts.append(pa.Table.from_batches([batch.select([PLACE, POSITION])]))
+        self.parts.append(pa.Table.from_batches([batch.select([PLACE, POSITION])]))
 
     def found(self, *, twice: Literal["never", "refused", "allowed"] = "never") -> Found:
         """Every row, by its file; a join may find one twice."""
-        if not self._parts:
+        if not self.parts:
             return {}
-        table = pa.concat_tables(self._parts).combine_chunks()
+        table = pa.concat_tables(self.parts).combine_chunks()
         order = pc.sort_indices(table, sort_keys=[(PLACE, "ascending"), (POSITION, "ascending")])
         table = table.take(order).combine_chunks()
         distinct = (

@@ -1,4 +1,4 @@
-"""What SQL of users may reach beside the tables of its catalog: nothing outside of the lake, unless allowed."""
+"""What SQL of users may reach beside tables: nothing outside of the lake, unless it was allowed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from forklake.errors import InvalidSql
@@ -28,7 +29,9 @@ _HARMLESS = frozenset(
         *("duckdb_types", "duckdb_optimizers", "pragma_version", "sql_auto_complete"),
     }
 )
-_REFUSED_CALLS = frozenset({"getenv", "current_setting", "which_secret", "write_log", "json_execute_serialized_sql"})
+_REFUSED_CALLS = frozenset(
+    {"getenv", "current_setting", "which_secret", "write_log", "json_execute_serialized_sql"}
+)
 """Functions that tell about this process."""
 
 
@@ -51,7 +54,9 @@ class Access:
         """Refuse functions that tell what is not in the lake."""
         for parts in calls:
             if parts and parts[-1].lower() in _REFUSED_CALLS:
-                raise InvalidSql(f"{parts[-1]}() cannot be used here: it tells about this process, not the lake")
+                raise InvalidSql(
+                    f"{parts[-1]}() cannot be used here: it tells about this process, not the lake"
+                )
 
     def needs_values(self, parts: Sequence[str], call: Callable[..., object]) -> bool:
         """Whether somebody looks at the arguments of a table function before DuckDB does."""
@@ -102,7 +107,7 @@ class Access:
 
 def default_access(url_path: str | None, data_path: str, *, allow: Sequence[str], read_only: bool) -> Access:
     """What is allowed without a word: files beside an embedded database, but not those of the lake itself."""
-    beside = () if url_path is None or read_only or allow else (os.path.dirname(os.path.abspath(url_path)),)
+    beside = () if url_path is None or read_only or allow else (str(Path(url_path).absolute().parent),)
     own = () if url_path is None else tuple(f"{url_path}{end}" for end in ("", "-wal", "-shm", ".wal"))
     return Access((*allow, *beside), (*own, data_path), read_only)
 
@@ -121,5 +126,3 @@ def _resolved(path: str) -> str:
 def _is_inside(path: str, folder: str) -> bool:
     folder = folder.rstrip("/")
     return path == folder or path.startswith(f"{folder}/")
-
-

@@ -43,6 +43,14 @@ class Query:
     shown: dict[int, tuple[str, QueryTable]] = field(default_factory=dict[int, tuple[str, QueryTable]])
     """Nodes of the tree that show a table of a lake, with the name that the query gives it."""
 
+    @property
+    def first_name(self) -> str | None:
+        """What the query calls the first table that it reads."""
+        if self.tree is None or not self.tree.selects:
+            return None
+        node = self.tree.selects[0]["from_table"]
+        return str(node.get("alias") or node.get("table_name") or "") or None
+
     def sql(self, workbench: Workbench) -> str:
         """As it is to be run: as it was written, if it can be."""
         if self.tree is None:
@@ -68,7 +76,7 @@ class Binder:
     params: Parameters = None
     call: CallFunction = lambda name, positional, named: None
     given: dict[str, QueryTable | None] = field(default_factory=dict[str, "QueryTable | None"])
-    """Tables by names that only this statement has, such as the target of an update; None for Arrow tables."""
+    """Tables by names that only this statement has, as the target of an update; None for Arrow tables."""
     tables: dict[tuple[Any, ...], QueryTable] = field(default_factory=dict[tuple[Any, ...], QueryTable])
     _queries: list[Query] = field(default_factory=list[Query])
     _views: dict[tuple[Any, ...], tuple[str, Query]] = field(
@@ -225,7 +233,9 @@ class Binder:
                 query = self._inside(found, text)
                 body = query.sql(self.workbench)
                 changed = query.tree is not None and query.tree.is_changed
-                bodies.append((body if is_table else body.removeprefix("SELECT ")) if changed else overload.sql)
+                bodies.append(
+                    (body if is_table else body.removeprefix("SELECT ")) if changed else overload.sql
+                )
             self._macros[key] = create_macro(place, found.item, bodies)
         return True
 
@@ -248,9 +258,7 @@ class Binder:
             return
         self.access.check_table_function(parts, positional)
 
-    def _arguments(
-        self, given: Sequence[TreeNode], parts: Sequence[str]
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def _arguments(self, given: Sequence[TreeNode], parts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
         if not self.access.needs_values(parts, self.call):

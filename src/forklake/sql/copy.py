@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from forklake.api.sql_result import SqlResult
 from forklake.engine.query.run import Rows
 from forklake.errors import InvalidSql
 from forklake.sql import statements as st
 from forklake.sql.rows import insert_rows
-from forklake.api.sql_result import SqlResult
 from forklake.sql.statement import Running
 
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}

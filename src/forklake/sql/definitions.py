@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
+from forklake.api.sql_result import SqlResult, counted
 from forklake.api.staged_rows import take_rows
 from forklake.api.table import Table as TableHandle
 from forklake.commit.draft import Draft
@@ -26,7 +27,6 @@ from forklake.model.table.columns import build, find
 from forklake.model.table.partition_and_sort import partition_fields, sort_keys
 from forklake.sql import statements as st
 from forklake.sql.ages import age
-from forklake.api.sql_result import SqlResult, counted
 from forklake.sql.rows import computed_query, types_of
 from forklake.sql.statement import Running
 
@@ -180,9 +180,7 @@ def _create(
     return table
 
 
-def _create_from_query(
-    statement: st.CreateTable, running: Running, draft: Draft, name: QualifiedName
-) -> int:
+def _create_from_query(statement: st.CreateTable, running: Running, draft: Draft, name: QualifiedName) -> int:
     if statement.query is None:
         raise AssertionError("there is a query")
     with running.binder(draft) as binder:
@@ -220,43 +218,73 @@ def _(statement: st.Alter, running: Running) -> SqlResult:
         return SqlResult()
     if statement.if_exists and (not _has_schema(draft, name) or draft.find_table(name) is None):
         return SqlResult()
-    _alter(running.work.table(name), action, running, draft)
+    _alter(action, running.work.table(name))
     return SqlResult()
 
 
-def _alter(table: TableHandle, action: st.AlterAction, running: Running, draft: Draft) -> None:
-    match action:
-        case st.AddColumn(path, definition, if_not_exists):
-            if if_not_exists and _has_column(table, path):
-                return
-            (spec,) = columns_of(f'"c" {definition.text}')
-            table.add_column(path, spec.type, default=spec.default, nullable=spec.nullable)
-        case st.DropColumn(path, if_exists):
-            if not (if_exists and not _has_column(table, path)):
-                table.drop_column(path)
-        case st.RenameColumn(path, new_name):
-            table.rename_column(path, new_name)
-        case st.AlterColumnType(path, type, using):
-            if using is not None:
-                raise InvalidSql("USING would rewrite every row: add a column, UPDATE it and drop the old one")
-            table.alter_type(path, type.text)
-        case st.SetDefault(path, None):
-            table.drop_default(path)
-        case st.SetDefault(path, expression) if expression is not None:
-            table.set_default(path, expression.text)
-        case st.SetNullable(path, nullable):
-            table.set_nullable(path, nullable)
-        case st.RenameObject(new_name):
-            table.rename(new_name.parts[-1] if len(new_name.parts) == 1 else QualifiedName(*new_name.parts[-2:]))
-        case st.SetPartitioning(fields):
-            table.set_partitioning(list(fields))
-        case st.SetSortOrder(keys):
-            table.set_sort_order(list(keys))
-        case st.SetOptions(options):
-            for name, value in options:
-                table.set_option(name, value)
-        case _:
-            raise InvalidSql("ALTER TABLE cannot do that")
+@singledispatch
+def _alter(action: Any, table: TableHandle) -> None:
+    raise InvalidSql(f"ALTER TABLE has no {type(action).__name__}")
+
+
+@_alter.register
+def _(action: st.AddColumn, table: TableHandle) -> None:
+    if not (action.if_not_exists and _has_column(table, action.path)):
+        (spec,) = columns_of(f'"c" {action.definition.text}')
+        table.add_column(action.path, spec.type, default=spec.default, nullable=spec.nullable)
+
+
+@_alter.register
+def _(action: st.DropColumn, table: TableHandle) -> None:
+    if not (action.if_exists and not _has_column(table, action.path)):
+        table.drop_column(action.path)
+
+
+@_alter.register
+def _(action: st.RenameColumn, table: TableHandle) -> None:
+    table.rename_column(action.path, action.new_name)
+
+
+@_alter.register
+def _(action: st.AlterColumnType, table: TableHandle) -> None:
+    if action.using is not None:
+        raise InvalidSql("USING would rewrite every row: add a column, UPDATE it and drop the old one")
+    table.alter_type(action.path, action.type.text)
+
+
+@_alter.register
+def _(action: st.SetDefault, table: TableHandle) -> None:
+    if action.expression is None:
+        table.drop_default(action.path)
+    else:
+        table.set_default(action.path, action.expression.text)
+
+
+@_alter.register
+def _(action: st.SetNullable, table: TableHandle) -> None:
+    table.set_nullable(action.path, action.nullable)
+
+
+@_alter.register
+def _(action: st.RenameObject, table: TableHandle) -> None:
+    parts = action.new_name.parts
+    table.rename(parts[-1] if len(parts) == 1 else QualifiedName(*parts[-2:]))
+
+
+@_alter.register
+def _(action: st.SetPartitioning, table: TableHandle) -> None:
+    table.set_partitioning(list(action.fields))
+
+
+@_alter.register
+def _(action: st.SetSortOrder, table: TableHandle) -> None:
+    table.set_sort_order(list(action.keys))
+
+
+@_alter.register
+def _(action: st.SetOptions, table: TableHandle) -> None:
+    for name, value in action.options:
+        table.set_option(name, value)
 
 
 @run_definition.register
@@ -312,7 +340,7 @@ def _(statement: st.DropCatalog, running: Running) -> SqlResult:
 
 
 def _called(running: Running, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> SqlResult:
-    from forklake.sql.functions.calls import call_function  # noqa: PLC0415
+    from forklake.sql.functions.calls import call_function
 
     given = {key: value for key, value in named.items() if value is not None and value is not False}
     rows = call_function(running, (name,), positional, given)
@@ -324,8 +352,8 @@ def _called(running: Running, name: str, positional: tuple[Any, ...], named: dic
 
 def _bare(name: st.ObjectName, running: Running) -> str:
     """The name of a schema; the catalog may be said before it."""
-    parts = name.parts
-    if len(parts) > 2 or (len(parts) == 2 and not running.session.is_catalog(parts[0])):
+    parts: tuple[str, ...] = name.parts
+    if not parts or len(parts) > 2 or (len(parts) == 2 and not running.session.is_catalog(parts[0])):
         raise InvalidSql(f'"{name}" is no name of a schema in this catalog')
     return parts[-1]
 
@@ -352,5 +380,3 @@ def _quietly(run: Callable[[], None], quiet: bool, missing: type[Exception]) -> 
     except missing:
         if not quiet:
             raise
-
-

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from forklake.api.sql_result import SqlResult
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.sql import statements as st
-from forklake.api.sql_result import SqlResult
 from forklake.sql.rows import stream
 from forklake.sql.statement import Running
 

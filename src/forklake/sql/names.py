@@ -33,16 +33,14 @@ class Found:
 
 @dataclass(slots=True)
 class Names:
-    """The names that one statement can use. Each catalog is looked at once, so that it is seen as one state."""
+    """The names that one statement can use. Each catalog is looked at once, and so seen in one state."""
 
     scope_of: Callable[[str], Scope | None]
     """The catalog of a name, if the statement may use it."""
     catalog: str | None
     """The catalog of names that do not say one; None where each has to."""
     schema: str = "main"
-    drafts: dict[tuple[str, AsOf | None], Draft] = field(
-        default_factory=dict[tuple[str, AsOf | None], Draft]
-    )
+    drafts: dict[tuple[str, AsOf | None], Draft] = field(default_factory=dict[tuple[str, AsOf | None], Draft])
 
     def draft(self, catalog: str, at: AsOf | None = None) -> Draft | None:
         """A catalog as the statement sees it."""
@@ -60,7 +58,7 @@ class Names:
         return catalog if scope is None else scope.name
 
     def places(self, parts: Sequence[str]) -> list[tuple[str, str, str]]:
-        """What `orders`, `sales.orders` or `shop.sales.orders` may be: catalogs, schemas and names, in order."""
+        """What `orders`, `sales.orders` or `shop.sales.orders` may be: catalog, schema and name, in order."""
         if len(parts) >= 3:
             return [(parts[-3], parts[-2], parts[-1])]
         if len(parts) == 2:
@@ -89,7 +87,9 @@ class Names:
                 return self._found(catalog, draft, item, None)
         return None
 
-    def target(self, parts: Sequence[str], what: Literal["table", "view", "macro"] = "table") -> QualifiedName:
+    def target(
+        self, parts: Sequence[str], what: Literal["table", "view", "macro"] = "table"
+    ) -> QualifiedName:
         """Where a statement that changes something means: always in the catalog that it runs in."""
         for catalog, schema, name in self.places(parts):
             if self.catalog is not None and catalog.lower() == self.catalog.lower():

@@ -23,7 +23,9 @@ class SqlOptions:
         """Refuse what makes no sense."""
         for name in ("max_rows", "max_seconds"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or value <= 0
+            ):
                 raise InvalidArgument(f"{name} is a positive number, not {value!r}")
 
 
@@ -35,4 +37,5 @@ def checked_options(given: Mapping[str, Any]) -> SqlOptions:
     allow = given.get("allow", ())
     if isinstance(allow, str):
         raise InvalidArgument("what is allowed is given as a list of folders: allow=['/data/in']")
-    return SqlOptions(**{**given, "allow": tuple(map(str, allow))})
+    checked: dict[str, Any] = {**given, "allow": tuple(map(str, allow))}
+    return SqlOptions(**checked)

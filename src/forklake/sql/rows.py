@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and TRUNCATE: rows are found and computed by DuckDB, and staged as other changes are."""
+"""INSERT, UPDATE, DELETE and TRUNCATE: DuckDB finds and computes rows, which are staged as all changes are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from forklake.api.assignments import new_values
+from forklake.api.sql_result import SqlResult
 from forklake.api.staged_rows import replace_rows, take_rows
 from forklake.commit.draft import Draft
 from forklake.engine.dml import Places, assigned, rewritten
@@ -19,7 +20,6 @@ from forklake.model.names import quoted
 from forklake.model.table.columns import Columns, find
 from forklake.sql import statements as st
 from forklake.sql.binder import Binder
-from forklake.api.sql_result import SqlResult
 from forklake.sql.statement import Running
 
 TARGET = "forklake target"
@@ -44,8 +44,7 @@ def insert_rows(statement: st.Insert, running: Running) -> SqlResult | int:
             shown = arrived.rows if arrived.rows is not None else pa.table({})
             return _returned(statement.returning, binder, running, table, shown, statement.alias)
 
-    result = running.scope.apply(change)[0]
-    return result
+    return running.scope.apply(change)[0]
 
 
 def _kept(batches: Iterator[pa.RecordBatch], kept: list[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
@@ -94,7 +93,11 @@ def computed_query(
 def stream(binder: Binder, running: Running, sql: str) -> Iterator[pa.RecordBatch]:
     """The rows of a bound statement of ours."""
     rows = Rows(
-        binder.workbench, running.context.storage, binder.plans, lambda: None, seconds=running.options.max_seconds
+        binder.workbench,
+        running.context.storage,
+        binder.plans,
+        lambda: None,
+        seconds=running.options.max_seconds,
     )
     rows.begin(sql, binder.used(sql))
     yield from rows.batches()
@@ -118,7 +121,9 @@ def _named(columns: Columns, name: str) -> Column:
     try:
         return find(columns, [name])
     except ColumnNotFound:
-        raise ColumnNotFound(f'the query has a column "{name}", and the table has none of this name') from None
+        raise ColumnNotFound(
+            f'the query has a column "{name}", and the table has none of this name'
+        ) from None
 
 
 def _with_defaults(statement: st.Insert, chosen: Columns) -> str:
@@ -144,10 +149,12 @@ def default_sql(column: Column) -> str:
 
 
 def _default_column(running: Running, column: Column) -> pa.Array:
-    from forklake.model.types.data_types import to_sql  # noqa: PLC0415
+    from forklake.model.types.data_types import to_sql
 
     value = default_sql(column)
-    return running.context.engine.evaluate(f"CAST({value} AS {to_sql(column.data_type)})", column.data_type, 1)
+    return running.context.engine.evaluate(
+        f"CAST({value} AS {to_sql(column.data_type)})", column.data_type, 1
+    )
 
 
 # ---- Rows that are there ---
@@ -186,7 +193,7 @@ def update_rows(statement: st.Update, running: Running) -> SqlResult | int:
             ]
             text = _found_rows(statement, alias, selected)
             (sql,) = binder.prepare(binder.read(text))
-            places = Places(tuple(_places(binder)))
+            places = Places(planned_places(binder))
             kept: list[pa.RecordBatch] | None = [] if statement.returning is not None else None
             batches = rewritten(_kept(stream(binder, running, sql), kept), table.columns, places)
             count = replace_rows(running.context, draft, table, batches, places.found)
@@ -212,7 +219,7 @@ def delete_rows(statement: st.Delete, running: Running) -> SqlResult | int:
             wanted = table.columns if statement.returning is not None else ()
             selected = [assigned(column, f"{quoted(alias)}.{quoted(column.name)}") for column in wanted]
             (sql,) = binder.prepare(binder.read(_found_rows(statement, alias, selected)))
-            places = Places(tuple(_places(binder)))
+            places = Places(planned_places(binder))
             kept: list[pa.RecordBatch] = []
             for batch in stream(binder, running, sql):
                 places.add(batch)
@@ -255,9 +262,7 @@ def _found_rows(statement: st.Update | st.Delete, alias: str, selected: Sequence
     return f"{with_}SELECT {listed} FROM {quoted(TARGET)} AS {quoted(alias)}{source}{where}{once}"
 
 
-def assigned_values(
-    assignments: Sequence[st.Assignment], columns: Columns, alias: str
-) -> dict[str, str]:
+def assigned_values(assignments: Sequence[st.Assignment], columns: Columns, alias: str) -> dict[str, str]:
     """New values of columns, by their names, as SQL."""
     asked: dict[Any, str] = {}
     for one in assignments:
@@ -282,24 +287,31 @@ def _table_of(batches: Sequence[pa.RecordBatch], columns: Columns) -> pa.Table:
 
 
 def _returned(
-    returning: st.Fragment,
-    binder: Binder,
-    running: Running,
-    table: Table,
-    rows: pa.Table,
-    alias: str | None,
+    returning: st.Fragment, binder: Binder, running: Running, table: Table, rows: pa.Table, alias: str | None
 ) -> SqlResult:
     """What RETURNING shows of changed rows."""
-    names = [column.name for column in table.columns]
     found = {name.lower(): name for name in rows.column_names}
-    arrays = [rows.column(found[name.lower()]) if name.lower() in found else pa.nulls(rows.num_rows) for name in names]
+    names = [column.name for column in table.columns]
+    arrays = [
+        rows.column(found[name.lower()]) if name.lower() in found else pa.nulls(rows.num_rows)
+        for name in names
+    ]
+    return returned(
+        returning, binder, running, alias or table.name, pa.table(arrays, names=names), rows.num_rows
+    )
+
+
+def returned(
+    returning: st.Fragment, binder: Binder, running: Running, alias: str, rows: pa.Table, count: int
+) -> SqlResult:
+    """What RETURNING shows of rows that have the columns of their table."""
     name = f"{TARGET} changed"
-    binder.add_rows(name, pa.table(arrays, names=names) if names else rows)
-    text = f"SELECT {returning.text} FROM {quoted(name)} AS {quoted(alias or table.name)}"
+    binder.add_rows(name, rows)
+    text = f"SELECT {returning.text} FROM {quoted(name)} AS {quoted(alias)}"
     (sql,) = binder.prepare(binder.read(text))
     batches = list(stream(binder, running, sql))
     shown = pa.Table.from_batches(batches) if batches else _nothing(binder, running, sql)
-    return SqlResult(shown, rows_affected=rows.num_rows)
+    return SqlResult(shown, rows_affected=count)
 
 
 def _nothing(binder: Binder, running: Running, sql: str) -> pa.Table:

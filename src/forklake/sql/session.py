@@ -10,6 +10,7 @@ from typing import Any
 from forklake.api.catalog import Catalog
 from forklake.api.lake import Lake, context_of
 from forklake.api.scoped import scope_of
+from forklake.api.sql_result import SqlResult, counted
 from forklake.api.transaction import Transaction
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
@@ -18,9 +19,9 @@ from forklake.errors import CatalogNotFound, InvalidSql
 from forklake.sql import statements as st
 from forklake.sql.copy import copy_from, copy_to
 from forklake.sql.definitions import run_definition
+from forklake.sql.merge import merge_rows
 from forklake.sql.options import SqlOptions, checked_options
 from forklake.sql.parser.parse import parse
-from forklake.api.sql_result import SqlResult, counted
 from forklake.sql.rows import delete_rows, insert_rows, truncate, update_rows
 from forklake.sql.statement import Running
 
@@ -189,6 +190,7 @@ for _kind, _run in {
     st.Insert: insert_rows,
     st.Update: update_rows,
     st.Delete: delete_rows,
+    st.Merge: merge_rows,
     st.Truncate: truncate,
     st.CopyTo: copy_to,
     st.CopyFrom: copy_from,
@@ -267,7 +269,7 @@ def _(statement: st.Execute, running: Running) -> SqlResult:
 
 @_execute.register
 def _(statement: st.Explain, running: Running) -> SqlResult:
-    from forklake.sql.explain import explain  # noqa: PLC0415
+    from forklake.sql.explain import explain
 
     return explain(statement, running)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from forklake.api.catalog import Catalog
@@ -14,12 +13,12 @@ from forklake.api.transaction import Transaction
 from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
-from forklake.engine.query.errors import refused
 from forklake.engine.query.run import Parameters, Rows
 from forklake.engine.query.workbench import Workbench
-from forklake.errors import InvalidSql, NamingError
+from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.model.names import QualifiedName
+from forklake.model.time_travel import AsOf
 from forklake.sql.access import Access, default_access
 from forklake.sql.binder import Binder
 from forklake.sql.functions.calls import call_function
@@ -29,8 +28,6 @@ from forklake.sql.statements import ObjectName
 
 if TYPE_CHECKING:
     from forklake.sql.session import Session
-
-__all__ = ["Running", "timedelta"]
 
 
 @dataclass(slots=True)
@@ -73,7 +70,9 @@ class Running:
     def names(self, draft: Draft | None = None) -> Names:
         """What names mean; with a draft, in the catalog as the draft shows it."""
         session = self.session
-        drafts = {} if draft is None or session.catalog is None else {(session.catalog.lower(), None): draft}
+        drafts: dict[tuple[str, AsOf | None], Draft] = {}
+        if draft is not None and session.catalog is not None:
+            drafts[session.catalog.lower(), None] = draft
         return Names(session.find_scope, session.catalog, session.schema, drafts)
 
     def target(self, name: ObjectName) -> QualifiedName:
@@ -110,26 +109,16 @@ class Running:
 
     def _binder(self, workbench: Workbench, access: Access, draft: Draft | None) -> Binder:
         names = self.names(draft)
-        return Binder(context=self.context, workbench=workbench, names=names, access=access, params=self.params, call=self._call)
+        return Binder(
+            context=self.context,
+            workbench=workbench,
+            names=names,
+            access=access,
+            params=self.params,
+            call=self._call,
+        )
 
     def _call(
         self, name: Sequence[str], positional: Sequence[Any], named: Mapping[str, Any]
     ) -> pa.Table | None:
         return call_function(self, name, positional, named)
-
-
-def run_all(rows: Rows) -> pa.Table:
-    """All rows of a query that nobody needs to see one after the other."""
-    return rows.all()
-
-
-def not_found(error: NamingError, *, if_exists: bool) -> bool:
-    """Whether a missing object is no error."""
-    return if_exists
-
-
-@contextmanager
-def checked(running: Running) -> Generator[None]:
-    """Errors of DuckDB in the block become ours."""
-    with refused(running.context.storage):
-        yield

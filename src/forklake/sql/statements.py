@@ -40,7 +40,7 @@ ColumnPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE, SHOW, PIVOT and whatever else returns rows by itself."""
+    """SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE, SHOW, PIVOT and whatever else gives rows by itself."""
 
     text: Fragment
 
@@ -324,7 +324,7 @@ class When:
     columns: tuple[str, ...] = ()
     """Of INSERT (…)."""
     values: tuple[Fragment | None, ...] = ()
-    """Of INSERT … VALUES; None stands for DEFAULT; no values for INSERT, INSERT *, BY NAME and BY POSITION."""
+    """Of INSERT … VALUES; None stands for DEFAULT; none for INSERT, INSERT *, BY NAME and BY POSITION."""
     by_position: bool = False
     default_values: bool = False
     message: Fragment | None = None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from forklake.data.storage.storage import Storage
 from forklake.engine.errors import unreadable_file
-from forklake.errors import EngineError, InvalidData, InvalidSql, StatementLimit, raise_alone
+from forklake.errors import EngineError, ForklakeError, InvalidData, InvalidSql, StatementLimit, raise_alone
 from forklake.lazy.duckdb import duckdb
 from forklake.scan.scan_plan import ScanPlan
 
@@ -28,7 +28,7 @@ def refused(storage: Storage, plans: Sequence[ScanPlan] = ()) -> Generator[None]
         raise
 
 
-def _translation(storage: Storage, plans: Sequence[ScanPlan], error: duckdb.Error) -> Exception:
+def _translation(storage: Storage, plans: Sequence[ScanPlan], error: duckdb.Error) -> ForklakeError:
     message = storage.s3.options.hidden(str(error).strip())
     for plan in plans:
         broken = unreadable_file(storage, plan, message)

@@ -54,7 +54,7 @@ class Rows:
                 self._reader = connection.to_arrow_reader(BATCH_ROWS)
             else:
                 # With DuckDB 2.0, a statement's own result is held in memory as a whole first.
-                relation = connection.sql(sql)
+                relation: Any = connection.sql(sql)
                 if relation is None:
                     self._reader = pa.table({}).to_reader()
                     description = []
@@ -62,7 +62,7 @@ class Rows:
                     description = relation.description
                     self._reader = relation.to_arrow_reader(BATCH_ROWS)
             self.types = tuple(str(column[1]) for column in description)
-        self._schema = pa.schema([_plain_field(field) for field in self._reader.schema])
+            self._schema = pa.schema([_plain_field(field) for field in self._reader.schema])
 
     @property
     def schema(self) -> pa.Schema:

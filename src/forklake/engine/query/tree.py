@@ -113,7 +113,7 @@ class QueryTree:
     def read(cls, connection: duckdb.DuckDBPyConnection, sql: str) -> QueryTree | None:
         """The tree of a query, or None if DuckDB has none for it: what does not parse, and PIVOT."""
         row = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchone()
-        answer = json.loads(row[0]) if row else {"error": True}
+        answer: Any = json.loads(row[0]) if row else {"error": True}
         if answer["error"] or len(answer["statements"]) != 1:
             return None
         tree = cls(answer)
@@ -122,7 +122,9 @@ class QueryTree:
 
     def sql(self, connection: duckdb.DuckDBPyConnection) -> str:
         """The tree as SQL."""
-        row = connection.execute("SELECT json_deserialize_sql($tree)", {"tree": json.dumps(self.root)}).fetchone()
+        row = connection.execute(
+            "SELECT json_deserialize_sql($tree)", {"tree": json.dumps(self.root)}
+        ).fetchone()
         return str(row[0]) if row else ""
 
     def _walk(self, value: Any, names: frozenset[str]) -> None:

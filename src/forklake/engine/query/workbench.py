@@ -36,7 +36,7 @@ class Workbench:
         """Open it. Afterwards nothing but these folders can be reached, and that cannot be changed."""
         self.folders = folders
         spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-sql-{id(self):x}.tmp"
-        config = _CONFIG | {"temp_directory": str(spill)}
+        config: Any = _CONFIG | {"temp_directory": str(spill)}
         config |= {} if threads is None else {"threads": str(threads)}
         self.connection = duckdb.connect(":memory:", config=config)
         run = self.connection.execute
@@ -48,6 +48,7 @@ class Workbench:
         self._attached: set[str] = set()
         self._schemas: set[tuple[str, str]] = set()
         self._registered: list[str] = []
+        self._temporary: list[str] = []
 
     def use(self, catalog: str, schema: str) -> None:
         """Let names without a schema be those of one."""
@@ -69,6 +70,10 @@ class Workbench:
             self.connection.register(name, table)
             self._registered.append(name)
 
+    def keep_temporary(self, name: str) -> None:
+        """Remember that a statement makes a temporary table."""
+        self._temporary.append(name)
+
     def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
         """Run a statement; its result is that of the connection."""
         self.connection.execute(sql, params) if params else self.connection.execute(sql)
@@ -76,6 +81,9 @@ class Workbench:
     def clear(self) -> None:
         """Forget what the last statement needed."""
         self.connection.execute("USE memory.main")
+        for name in self._temporary:
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.main.{quoted(name)}")
+        self._temporary.clear()
         for catalog in self._attached:
             self.connection.execute(f"DETACH {quoted(catalog)}")
         for name in self._registered:
