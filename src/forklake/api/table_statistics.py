@@ -8,11 +8,12 @@ from forklake.commit.draft import Draft
 from forklake.data.statistics import summarise
 from forklake.model.changes import from_footprint
 from forklake.model.entities import Table
-from forklake.model.ids import ColumnId, SnapshotId
+from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Snapshot
 from forklake.model.table.files import ColumnStats
 from forklake.model.table.statistics import stats_of_both
 from forklake.scan.scan_plan import ScanRows, plan_files, plan_scan
+from forklake.store.files import TableSize, sizes_of_tables
 from forklake.store.snapshots import footprints_between, snapshots
 
 
@@ -72,6 +73,24 @@ def files_of(draft: Draft, table: Table) -> list[TableFile]:
         )
         for place in (*plan.files, *plan.rows)
     ]
+
+
+def sizes_of(draft: Draft) -> dict[TableId, TableSize]:
+    """How many files, rows and bytes each table has, for a transaction too; empty ones are left out."""
+    head = draft.head
+    sizes = sizes_of_tables(draft.state.database, head.catalog_id, head.snapshot_id)
+    for table, _ in draft.staged_rows():
+        plan = plan_scan(draft.source(table))
+        files = [place.file for place in plan.files]
+        deletes = [file.deletes for file in files if file.deletes is not None]
+        sizes[table.id] = TableSize(
+            len(files),
+            sum(file.file_size_bytes for file in files),
+            len(deletes),
+            sum(delete.file_size_bytes for delete in deletes),
+            sum(place.live_rows for place in (*plan.files, *plan.rows)),
+        )
+    return sizes
 
 
 def stats_of(draft: Draft, table: Table) -> TableStats:

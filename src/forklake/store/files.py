@@ -33,6 +33,18 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class TableSize:
+    """What a table amounts to; inlined rows are no files."""
+
+    files: int = 0
+    bytes: int = 0
+    delete_files: int = 0
+    delete_bytes: int = 0
+    rows: int = 0
+    """Rows that are there: those that were deleted do not count."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedFiles:
     """The files that a table gained, or that were lost or lost rows, in a span of snapshots."""
 
@@ -256,6 +268,22 @@ def totals_of(reader: Database | Session, catalog: CatalogId, table: TableId, at
     found = reader.rows("totals", catalog=catalog, table=table, at=at)
     files, records, size, deleted, inlined = found[0]
     return Totals(files, int(records) - int(deleted) - int(inlined), int(size))
+
+
+def sizes_of_tables(database: Database, catalog: CatalogId, at: SnapshotId) -> dict[TableId, TableSize]:
+    """How many files, rows and bytes each table of a catalog has at a snapshot; empty ones are left out."""
+    return {
+        table: TableSize(
+            int(files),
+            int(size),
+            int(deletes),
+            int(delete_size),
+            int(records) - int(deleted) - int(deleted_inline),
+        )
+        for table, files, size, records, deletes, delete_size, deleted, deleted_inline in database.rows(
+            "sizes_of_tables", catalog=catalog, at=at
+        )
+    }
 
 
 def inlined_contents(

@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from forklake.api.catalog import Catalog
     from forklake.api.lake import Lake
     from forklake.api.transaction import Transaction
+    from forklake.model.entities import View
 
 Values = Mapping[str, Any]
 """Checked values by the names of parameters; those that were not given are missing."""
+
+
+def _unknown(view: View) -> None:
+    """Nobody knows what a view returns without running it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,9 @@ class Caller:
     """The schema that unqualified names mean."""
     last_committed: int | None = None
     """The last snapshot that this session committed."""
+    is_read_only: bool = False
+    view_columns: Callable[[View], Sequence[tuple[str, str]] | None] = _unknown
+    """Names and types of the columns of a view; None if it cannot be read as it is."""
 
     @property
     def base(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from forklake.api.scoped import scope_of
+from forklake.api.table_statistics import sizes_of
 from forklake.commit.draft import Draft
 from forklake.errors import InvalidArgument
 from forklake.lazy.arrow import pa
@@ -13,6 +14,7 @@ from forklake.sql.functions.answers import Columns, answer
 from forklake.sql.functions.function import Caller, Parameter, SqlFunction, Values
 from forklake.sql.functions.names import name_of_table, table_of
 from forklake.sql.functions.values import FLAG, TEXT, TEXTS, TIME, WHOLE
+from forklake.store.files import TableSize
 
 _TABLE_INFO: Columns = {
     "table_name": "VARCHAR",
@@ -39,24 +41,24 @@ _ADDED: Columns = {"filename": "VARCHAR"}
 
 def _table_info(caller: Caller, values: Values) -> pa.Table:
     draft = scope_of(caller.work).read()
+    sizes = sizes_of(draft)
     rows: list[tuple[object, ...]] = []
-    for info in draft.tables():
-        table = draft.table(info.id)
-        files = [place.file for place in plan_scan(draft.source(table)).files]
-        deletes = [file.deletes for file in files if file.deletes is not None]
+    schemas = {schema.name: schema.id for schema in draft.schemas()}
+    for info in sorted(draft.tables(), key=lambda info: info.id):
+        size = sizes.get(info.id, TableSize())
         rows.append(
             (
                 info.name,
-                table.schema_id,
+                schemas[info.schema],
                 info.id,
                 UUID(info.uuid).bytes,
-                len(files),
-                sum(file.file_size_bytes for file in files),
-                len(deletes),
-                sum(delete.file_size_bytes for delete in deletes),
+                size.files,
+                size.bytes,
+                size.delete_files,
+                size.delete_bytes,
             )
         )
-    return answer(_TABLE_INFO, sorted(rows, key=lambda row: str(row[0])))
+    return answer(_TABLE_INFO, rows)
 
 
 def _list_files(caller: Caller, values: Values) -> pa.Table:

@@ -479,3 +479,35 @@ SELECT t.table_id, t.record_count, t.next_row_id, t.file_size_bytes,
   FROM ducklake_table_stats t
   LEFT JOIN ducklake_table_column_stats c ON c.catalog_id = t.catalog_id AND c.table_id = t.table_id
  WHERE t.catalog_id = $catalog AND t.table_id IN ids($tables);
+
+-- name: sizes_of_tables
+-- How many files, rows and bytes the tables of a catalog have; inlined rows are counted apart.
+SELECT f.table_id, f.files, f.bytes, f.records, COALESCE(d.files, 0), COALESCE(d.bytes, 0), COALESCE(d.deleted, 0),
+       COALESCE(i.deleted, 0)
+  FROM (SELECT table_id, sum(CASE WHEN file_format = 'inlined' THEN 0 ELSE 1 END) AS files,
+               sum(CASE WHEN file_format = 'inlined' THEN 0 ELSE file_size_bytes END) AS bytes,
+               sum(record_count) AS records
+          FROM visible_data_file_unmasked
+         WHERE catalog_id = $catalog
+           AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+           AND NOT masked(data_file)
+         GROUP BY table_id) f
+  LEFT JOIN (SELECT table_id, count(*) AS files, sum(file_size_bytes) AS bytes, sum(delete_count) AS deleted
+               FROM visible_delete_file_unmasked
+              WHERE catalog_id = $catalog
+                AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+                AND NOT masked(delete_file)
+              GROUP BY table_id) d ON d.table_id = f.table_id
+  LEFT JOIN (SELECT i.table_id, count(*) AS deleted
+               FROM visible_inlined_delete i
+               JOIN visible_data_file o ON o.catalog_id = i.catalog_id AND o.data_file_id = i.data_file_id
+                                       AND o.begin_snapshot <= $at
+                                       AND (o.end_snapshot IS NULL OR $at < o.end_snapshot)
+              WHERE i.catalog_id = $catalog AND i.begin_snapshot <= $at
+                AND NOT EXISTS (SELECT 1 FROM visible_delete_file n
+                                 WHERE n.catalog_id = $catalog AND n.table_id = i.table_id
+                                   AND n.data_file_id = i.data_file_id
+                                   AND n.begin_snapshot > i.begin_snapshot AND n.begin_snapshot <= $at
+                                   AND n.path NOT LIKE '%-deletes.parquet'
+                                   AND (n.end_snapshot IS NULL OR $at < n.end_snapshot))
+              GROUP BY i.table_id) i ON i.table_id = f.table_id;
