@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and TRUNCATE: DuckDB finds and computes rows, which are staged as all changes are."""
+"""INSERT, UPDATE, DELETE and TRUNCATE: DuckDB finds and computes rows, staged like all other changes."""
 
 from __future__ import annotations
 
@@ -239,7 +239,8 @@ def truncate(statement: st.Truncate, running: Running) -> int:
     return running.work.table(running.target(statement.table)).delete()
 
 
-def _places(binder: Binder) -> tuple[Any, ...]:
+def planned_places(binder: Binder) -> tuple[Any, ...]:
+    """The files and rows that places of the target are in."""
     target = binder.given[TARGET]
     if target is None or target.relation is None:
         raise AssertionError("the target of a statement is planned before its rows are read")
