@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from forklake.commit.draft import Draft
 from forklake.compact.inputs import inputs_of, rewrite_target
-from forklake.compact.plan import Input, Rewrite, Target, plan_deletes, plan_merges
+from forklake.compact.plan import ALL, Choice, Input, Rewrite, Target, plan_deletes, plan_merges
 from forklake.compact.run import Rewritten, run
 from forklake.compact.stage import stage
 from forklake.context.lake_context import LakeContext
@@ -75,11 +75,11 @@ class CompactResult(Shown):
         return sum(table.rows for table in self.tables)
 
 
-def merge_planner(min_files: object) -> Planner:
+def merge_planner(min_files: object, choice: Choice = ALL) -> Planner:
     """Plans to merge small files, checked."""
     if not isinstance(min_files, int) or isinstance(min_files, bool) or min_files < 2:
         raise InvalidArgument(f"min_files is a whole number of at least 2, not {min_files!r}")
-    return lambda target, inputs: plan_merges(target, inputs, least=min_files)
+    return lambda target, inputs: plan_merges(target, inputs, least=min_files, choice=choice)
 
 
 def delete_planner(threshold: object) -> Planner:
@@ -132,6 +132,19 @@ def compact_one(
         draft = scope.read()
         rewrites = planned(draft, table, scope.context, planner)
         return CompactResult(_estimated(_name(draft, table), rewrites))
+    name, done, late = rewrite_one(scope, table, planner, progress=progress, runner=runner)
+    return CompactResult(_told(name, done, late))
+
+
+def rewrite_one(
+    scope: Scope,
+    table: TableId,
+    planner: Planner,
+    *,
+    progress: OnProgress | None = None,
+    runner: Runner | None = None,
+) -> tuple[str, list[Rewritten], list[Rewritten]]:
+    """Compact one table: its name, the rewrites that were committed, and those that came too late."""
     done: list[Rewritten] = []
     late: list[Rewritten] = []
     name = ""
@@ -142,7 +155,7 @@ def compact_one(
         late, name = work.late, work.name
         if work.is_whole and not late:
             break
-    return CompactResult(_told(name, done, late))
+    return name, done, late
 
 
 def commit_rewrites(scope: Scope, done: Sequence[Rewritten]) -> CompactResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from forklake.model.entities import Table
@@ -109,11 +110,42 @@ class Rewrite:
         return from_text(cls, text)
 
 
-def plan_merges(target: Target, inputs: Iterable[Input], *, least: int = 2) -> tuple[Rewrite, ...]:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of the small files of a table are merged."""
+
+    min_bytes: int = 0
+    """Only files that are at least so large."""
+    max_bytes: int | None = None
+    """Only files that are smaller."""
+    most: int | None = None
+    """At most so many merges."""
+    inlined: bool = True
+    """Whether inlined rows get a file as well."""
+
+    def takes(self, one: Input) -> bool:
+        """Whether a file, or inlined rows, may be merged."""
+        if one.file.inlined:
+            return self.inlined
+        size = one.file.file_size_bytes
+        return size >= self.min_bytes and (self.max_bytes is None or size < self.max_bytes)
+
+
+ALL = Choice()
+
+
+def plan_merges(
+    target: Target, inputs: Iterable[Input], *, least: int = 2, choice: Choice = ALL
+) -> tuple[Rewrite, ...]:
     """Merge small files where there are at least so many in a partition, and give inlined rows a file."""
     size = target.write.options.target_file_size
-    small = [one for one in inputs if one.file.inlined or one.live_bytes * 4 < size * 3 or not one.live_rows]
-    return tuple(_rewrites(target, small, lambda bunch: _worthwhile(bunch, target, least)))
+    small = [
+        one
+        for one in inputs
+        if choice.takes(one) and (one.file.inlined or one.live_bytes * 4 < size * 3 or not one.live_rows)
+    ]
+    found = _rewrites(target, small, lambda bunch: _worthwhile(bunch, target, least))
+    return tuple(islice(found, choice.most))
 
 
 def plan_deletes(target: Target, inputs: Iterable[Input], threshold: float) -> tuple[Rewrite, ...]:

@@ -20,7 +20,7 @@ from forklake.display import Shown
 from forklake.errors import InvalidArgument, StorageError
 from forklake.maintenance.expire import Expiry
 from forklake.model.progress import OnProgress, Steps
-from forklake.store.backend import Database
+from forklake.store.backend import Database, Session
 from forklake.store.garbage import (
     FIRST,
     FileKind,
@@ -78,6 +78,8 @@ class _Removed:
     count: int = 0
     bytes: int = 0
     kept: list[KeptFile] = field(default_factory=list[KeptFile])
+    paths: list[str] | None = None
+    """Addresses of the files, if somebody asks for them."""
 
 
 def collect(
@@ -95,7 +97,7 @@ def collect(
     """
     age = check_age(older_than)
     database.check_writable()
-    steps = Steps(progress, "collect garbage", "steps", 5)
+    steps = _steps(progress)
     files, size = _mark(database, storage, steps, before, dry_run=dry_run)
     removed = _Removed()
     for batch in _due(database, database.now() - age):
@@ -103,6 +105,63 @@ def collect(
     steps.add(1)
     steps.end()
     return GarbageResult(files, size, removed.count, removed.bytes, tuple(removed.kept), dry_run)
+
+
+def schedule(database: Database, storage: Storage, progress: OnProgress | None = None) -> None:
+    """Remove rows that nobody can reach, and schedule the files that they named."""
+    database.check_writable()
+    steps = _steps(progress)
+    _mark(database, storage, steps, None, dry_run=False)
+    steps.end()
+
+
+def collect_folder(
+    database: Database,
+    storage: Storage,
+    folder: str,
+    *,
+    older_than: object,
+    dry_run: bool,
+    progress: OnProgress | None = None,
+) -> list[str]:
+    """Collect garbage, and remove only files in the folder of one catalog. Gives the addresses of these.
+
+    A dry run gives those that would be removed.
+    """
+    age = check_age(older_than)
+    database.check_writable()
+    paths: list[str] = []
+    removed = _Removed(paths=paths)
+    if dry_run:
+        with begin_cleaning(database) as session:
+            # What is scheduled here is taken back.
+            note_reach(session, _number())
+            for kind in _KINDS:
+                while dead := dead_files(session, kind, FIRST, _AT_ONCE):
+                    schedule_files(session, kind, dead, database.now())
+            for batch in _due(session, database.now() - age, folder):
+                paths += _addresses(storage, _sorted_out(session, batch, removed)[0])
+        return paths
+    steps = _steps(progress)
+    _mark(database, storage, steps, None, dry_run=False)
+    for batch in _due(database, database.now() - age, folder):
+        _sweep(database, storage, batch, removed, dry_run=False)
+    steps.add(1)
+    steps.end()
+    return paths
+
+
+def _steps(progress: OnProgress | None) -> Steps:
+    return Steps(progress, "collect garbage", "steps", 5)
+
+
+def _number() -> int:
+    """A number for a collection."""
+    return -1 - secrets.randbits(62)
+
+
+def _addresses(storage: Storage, files: Sequence[Scheduled]) -> list[str]:
+    return [storage.address(file.path, file.path_is_relative) for file in files]
 
 
 def check_age(older_than: object) -> timedelta:
@@ -116,7 +175,7 @@ def _mark(
     database: Database, storage: Storage, steps: Steps, before: Expiry | None, *, dry_run: bool
 ) -> tuple[int, int]:
     """Schedule the files of rows that nobody can reach, and remove the rows, batch by batch."""
-    collection = -1 - secrets.randbits(62)
+    collection = _number()
     with begin_cleaning(database) as session:
         if before is not None and dry_run:
             before(session, None)
@@ -166,10 +225,12 @@ def _has_files(storage: Storage, folder: str) -> bool:
         return True
 
 
-def _due(database: Database, before: datetime) -> Iterator[list[Scheduled]]:
+def _due(reader: Database | Session, before: datetime, folder: str = "") -> Iterator[list[Scheduled]]:
     after = ""
-    while batch := due_files(database, before, after, _AT_ONCE):
-        yield batch
+    while batch := due_files(reader, before, after, _AT_ONCE):
+        inside = [file for file in batch if file.path.startswith(folder)]
+        if inside:
+            yield inside
         after = batch[-1].path
 
 
@@ -203,6 +264,8 @@ def _sweep(
     removed.kept += [KeptFile(path, str(error), failed=True) for path, error in failures.items()]
     gone = [file.path for file in going if file.path not in failures]
     removed.bytes += sum(sizes[path] for path in gone)
+    if removed.paths is not None:
+        removed.paths += _addresses(storage, [file for file in going if file.path not in failures])
     with begin_cleaning(database) as session:
         unschedule_files(session, [*gone, *named_files(session, known)])
         session.commit()
@@ -210,12 +273,12 @@ def _sweep(
 
 
 def _sorted_out(
-    database: Database, batch: Sequence[Scheduled], removed: _Removed
+    reader: Database | Session, batch: Sequence[Scheduled], removed: _Removed
 ) -> tuple[list[Scheduled], list[str], list[str]]:
     """Those of some files that may go, the paths that rows name, and those that are not the lake's."""
-    known = named_files(database, [file.path for file in batch])
-    folders = own_data_paths(database)
-    writing = open_commit_uuids(database)
+    known = named_files(reader, [file.path for file in batch])
+    folders = own_data_paths(reader)
+    writing = open_commit_uuids(reader)
     going: list[Scheduled] = []
     named: list[str] = []
     foreign: list[str] = []

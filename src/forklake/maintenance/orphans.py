@@ -17,6 +17,7 @@ from forklake.data.storage.storage import Storage
 from forklake.display import Shown
 from forklake.maintenance.collect import KeptFile, check_age
 from forklake.model.distributed import STAGING
+from forklake.model.names import is_absolute
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 from forklake.store.garbage import known_files, open_commit_uuids
@@ -46,6 +47,8 @@ class _Found:
     bytes: int = 0
     unknown: list[str] = field(default_factory=list[str])
     kept: list[KeptFile] = field(default_factory=list[KeptFile])
+    paths: list[str] | None = None
+    """Addresses of the files, if somebody asks for them."""
 
 
 def remove_orphans(
@@ -62,16 +65,57 @@ def remove_orphans(
     database.check_writable()
     found = _Found()
     steps = Steps(progress, "look for orphans", "files", None)
-    for folder in (None, *own_data_paths(database)):
-        listed = storage.files() if folder is None else storage.files(folder, relative=False)
-        for batch in _batches(listed):
-            orphans = _orphans(database, storage, batch, age, found, relative=folder is None, unknown=unknown)
-            gone = list(orphans) if dry_run else _removed(storage, orphans, found, relative=folder is None)
-            found.files += len(gone)
-            found.bytes += sum(file.size for file in gone)
-            steps.add(len(batch))
+    for folder in ("", *own_data_paths(database)):
+        _look(database, storage, folder, age, found, steps, unknown=unknown, dry_run=dry_run)
     steps.end()
     return OrphansResult(found.files, found.bytes, tuple(found.unknown), tuple(found.kept), dry_run)
+
+
+def orphans_in(
+    database: Database,
+    storage: Storage,
+    folder: str,
+    *,
+    older_than: object,
+    dry_run: bool,
+    progress: OnProgress | None = None,
+) -> list[str]:
+    """Remove Parquet files that nothing names in the folder of one catalog, whoever wrote them there.
+
+    Gives their addresses; a dry run gives those that would be removed.
+    """
+    age = check_age(older_than)
+    database.check_writable()
+    paths: list[str] = []
+    steps = Steps(progress, "look for orphans", "files", None)
+    _look(database, storage, folder, age, _Found(paths=paths), steps, unknown=True, dry_run=dry_run)
+    steps.end()
+    return paths
+
+
+def _look(
+    database: Database,
+    storage: Storage,
+    folder: str,
+    age: timedelta,
+    found: _Found,
+    steps: Steps,
+    *,
+    unknown: bool,
+    dry_run: bool,
+) -> None:
+    """Remove orphans in one folder, or below the data path of the lake."""
+    relative = not is_absolute(folder)
+    for batch in _batches(storage.files(folder, relative)):
+        orphans = _orphans(database, storage, batch, age, found, relative=relative, unknown=unknown)
+        if found.paths is not None:
+            orphans = (file for file in orphans if file.path.endswith(".parquet"))
+        gone = list(orphans) if dry_run else _removed(storage, orphans, found, relative=relative)
+        found.files += len(gone)
+        found.bytes += sum(file.size for file in gone)
+        if found.paths is not None:
+            found.paths += [storage.address(file.path, relative) for file in gone]
+        steps.add(len(batch))
 
 
 def _batches(files: Iterable[StoredFile]) -> Iterator[list[StoredFile]]:
