@@ -352,10 +352,10 @@ def _called(running: Running, name: str, positional: tuple[Any, ...], named: dic
 
 def _bare(name: st.ObjectName, running: Running) -> str:
     """The name of a schema; the catalog may be said before it."""
-    parts: tuple[str, ...] = name.parts
-    if not parts or len(parts) > 2 or (len(parts) == 2 and not running.session.is_catalog(parts[0])):
+    *before, schema = name.parts
+    if len(before) > 1 or any(not running.session.is_catalog(part) for part in before):
         raise InvalidSql(f'"{name}" is no name of a schema in this catalog')
-    return parts[-1]
+    return schema
 
 
 def _has(draft: Draft, name: QualifiedName) -> bool:

@@ -41,7 +41,7 @@ class Rows:
         self._most_rows = most_rows
         self._seconds = seconds
         self.types: tuple[str, ...] = ()
-        self._reader: pa.RecordBatchReader | None = None
+        self._reader: Any = None
         self._schema: pa.Schema | None = None
 
     def begin(self, sql: str, params: Parameters) -> None:

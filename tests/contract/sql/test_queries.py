@@ -1,0 +1,161 @@
+"""Queries in SQL: DuckDB over plain tables says what is right."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+import forklake
+from tests.contract.sql.conftest import Twins
+
+TABLES = (
+    "CREATE TABLE orders (id BIGINT, customer INTEGER, day DATE, price DECIMAL(10,2), note VARCHAR)",
+    "CREATE SCHEMA people",
+    "CREATE TABLE people.customers (id INTEGER, name VARCHAR, tags VARCHAR[], home STRUCT(city VARCHAR, zip INTEGER))",
+    "INSERT INTO orders SELECT i, i % 7, DATE '2024-01-01' + CAST(i AS INTEGER), i * 1.25, "
+    "CASE WHEN i % 3 = 0 THEN NULL ELSE 'note ' || i END FROM range(200) AS r(i)",
+    "INSERT INTO people.customers SELECT i, 'c' || i, ['a', 'b' || i], {'city': 'x' || (i % 2), 'zip': i} "
+    "FROM range(8) AS r(i)",
+)
+QUERIES = (
+    "SELECT * FROM orders WHERE id = 17",
+    "SELECT count(*), sum(price), min(day), max(note) FROM orders",
+    "SELECT customer, count(*) AS n FROM orders GROUP BY ALL HAVING n > 28 ORDER BY ALL",
+    "SELECT o.id, c.name FROM orders AS o JOIN people.customers AS c ON o.customer = c.id WHERE c.name = 'c3'",
+    "SELECT c.name, o.id FROM people.customers AS c LEFT JOIN orders AS o ON o.customer = c.id AND o.id < 5",
+    "SELECT * FROM orders SEMI JOIN people.customers AS c ON customer = c.id AND c.id = 2",
+    "FROM orders SELECT id WHERE note IS NULL AND id BETWEEN 3 AND 30",
+    "FROM orders WHERE note LIKE 'note 1%' ORDER BY id DESC LIMIT 3",
+    "WITH big AS (SELECT * FROM orders WHERE price > 200), orders AS (SELECT 1 AS one) SELECT * FROM big, orders",
+    "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT sum(n) FROM t",
+    "SELECT id, row_number() OVER (PARTITION BY customer ORDER BY id) AS place FROM orders QUALIFY place = 2",
+    "SELECT * EXCLUDE (note, price), price * 2 AS twice FROM orders WHERE id IN (SELECT max(id) FROM orders)",
+    "SELECT COLUMNS('i.*') FROM orders WHERE id < 3",
+    "SELECT name, list_transform(tags, lambda t: upper(t)) AS loud, home.city FROM people.customers",
+    "SELECT unnest(tags) AS tag, count(*) FROM people.customers GROUP BY tag ORDER BY tag",
+    "SELECT day, note FROM orders WHERE day >= DATE '2024-03-01' AND day < DATE '2024-03-05' ORDER BY day",
+    "SELECT id FROM orders WHERE date_trunc('month', day) = DATE '2024-02-01' AND customer = 1",
+    "SELECT id FROM orders EXCEPT SELECT id FROM orders WHERE id > 10 ORDER BY id",
+    "SELECT id FROM orders WHERE id < 3 UNION ALL SELECT id FROM people.customers ORDER BY ALL",
+    "SELECT exists(SELECT 1 FROM orders WHERE id = 500), (SELECT count(*) FROM people.customers)",
+    "SELECT a.id FROM orders a, orders b WHERE a.id = b.id + 190 AND b.customer = 3 ORDER BY a.id",
+    "VALUES (1, 'a'), (2, NULL)",
+    "SELECT 1 AS x, 'y' AS \"odd name\", NULL AS z",
+    "PIVOT (SELECT customer, id % 2 AS odd FROM orders) ON odd USING count(*) ORDER BY customer",
+    "SELECT ORDERS.ID, Note FROM ORDERS WHERE Id = 4",
+    "TABLE people.customers",
+    "SELECT * FROM orders WHERE id = 1 OR customer = 2 AND price < 10 ORDER BY id",
+    "SELECT count(*) FILTER (WHERE note IS NULL), avg(price) FROM orders WHERE NOT (customer = 3)",
+)  # fmt: skip
+
+
+@pytest.fixture
+def filled(twins: Twins) -> Twins:
+    for statement in TABLES:
+        twins.do(statement)
+    return twins
+
+
+def test_queries_answer_as_duckdb_does(filled: Twins) -> None:
+    for query in QUERIES:
+        filled.same(query)
+
+
+def test_parameters_are_bound_by_place_number_and_name(filled: Twins) -> None:
+    filled.same("SELECT id FROM orders WHERE id > ? AND id < ? ORDER BY id", [3, 9])
+    filled.same("SELECT $2, $1, id FROM orders WHERE id = $1", [4, "x' OR 1 = 1 --"])
+    filled.same("SELECT note FROM orders WHERE day = $day AND id <> $id", {"day": dt.date(2024, 1, 5), "id": 9})
+    filled.same("SELECT id FROM orders WHERE list_contains($ids, id) ORDER BY id", {"ids": [1, 2]})
+
+
+def test_views_and_macros_are_read_where_they_are(filled: Twins) -> None:
+    for statement in (
+        "CREATE VIEW people.rich AS SELECT c.*, o.price FROM people.customers AS c JOIN main.orders AS o ON o.customer = c.id",
+        "CREATE VIEW few (a, b) AS SELECT id, price FROM people.rich WHERE price > 240",
+        "CREATE MACRO twice(x) AS x * 2",
+        "CREATE MACRO people.found(wanted, most := 3) AS TABLE SELECT id FROM main.orders WHERE customer = wanted LIMIT most",
+    ):  # fmt: skip
+        filled.do(statement)
+    for query in (
+        "SELECT a, twice(b) AS t FROM few ORDER BY ALL",
+        "SELECT count(*) FROM people.found(2)",
+        "SELECT count(*) FROM people.found(2, most := 10)",
+        "SELECT name FROM people.rich WHERE id = 1 AND price < 20 ORDER BY name",
+    ):
+        filled.same(query)
+
+
+def test_the_past_is_read_beside_the_present(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER)")
+    first = catalog.snapshot
+    catalog.sql("INSERT INTO t VALUES (1), (2)")
+    second = catalog.snapshot
+    catalog.sql("DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (3)")
+    found = catalog.sql(
+        f"SELECT (SELECT count(*) FROM t AT (VERSION => {first})) AS a, then.id, now.id AS later "
+        f"FROM t AT (VERSION => {second}) AS then LEFT JOIN t AS now ON then.id = now.id ORDER BY then.id"
+    )
+    assert found.to_rows() == [(0, 1, None), (0, 2, 2)]
+    catalog.sql("CREATE VIEW v AS SELECT max(id) AS m FROM t")
+    assert catalog.sql("SELECT m FROM v").to_rows() == [(3,)]
+    assert catalog.sql(f"FROM t AT (VERSION => $1) ORDER BY id", [second]).to_rows() == [(1,), (2,)]
+
+
+def test_rows_tell_their_ids_snapshots_and_files(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER)")
+    catalog.table("t").set_option("data_inlining_row_limit", 0)
+    catalog.sql("INSERT INTO t VALUES (10), (20)")
+    at = catalog.snapshot
+    rows = catalog.sql("SELECT rowid, *, snapshot_id, file_row_number FROM t ORDER BY rowid").to_rows()
+    assert rows == [(0, 10, at, 0), (1, 20, at, 1)]
+    assert catalog.sql("SELECT * FROM t WHERE rowid = 1").to_rows() == [(20,)]
+    ((name,),) = catalog.sql("SELECT DISTINCT filename FROM t").to_rows()
+    assert name.endswith(catalog.table("t").files()[0].path)
+    joined = catalog.sql("SELECT a.*, b.rowid AS r FROM t AS a JOIN t AS b ON a.rowid = b.rowid ORDER BY r")
+    assert joined.to_rows() == [(10, 0), (20, 1)]
+
+
+def test_files_that_cannot_match_are_not_read(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE a (id BIGINT, k INTEGER); CREATE TABLE b (id BIGINT, name VARCHAR)")
+    for name in "ab":
+        catalog.table(name).set_option("data_inlining_row_limit", 0)
+    for start in range(0, 50, 10):
+        catalog.sql("INSERT INTO a SELECT i, i % 3 FROM range($1, $1 + 10) AS r(i)", [start])
+        catalog.sql("INSERT INTO b SELECT i, 'n' || i FROM range($1, $1 + 10) AS r(i)", [start])
+    catalog.sql("CREATE VIEW joined AS SELECT a.id, b.name, a.k FROM a JOIN b ON a.id = b.id")
+
+    def reads(query: str) -> dict[str, str]:
+        found = catalog.sql(f"EXPLAIN {query}").to_rows()
+        return {key: value for key, value in found if key.startswith("scan of")}
+
+    assert set(reads("SELECT name FROM joined WHERE id = 17").values()) == {
+        "reads 1 of 5 files and 0 inlined rows"
+    }
+    assert set(reads("SELECT * FROM a WHERE id >= 40 OR id < 10").values()) == {
+        "reads 2 of 5 files and 0 inlined rows"
+    }
+    assert set(reads("SELECT * FROM a x JOIN a y USING (id) WHERE x.id = 3").values()) == {
+        "reads 1 of 5 files and 0 inlined rows"
+    }
+
+
+def test_a_query_of_a_transaction_sees_its_changes(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER)")
+    with catalog.transaction() as tx:
+        tx.sql("INSERT INTO t VALUES (1), (2)")
+        assert tx.sql("SELECT sum(id) FROM t").to_rows() == [(3,)]
+        assert catalog.sql("SELECT count(*) FROM t").to_rows() == [(0,)]
+    assert catalog.sql("SELECT sum(id) FROM t").to_rows() == [(3,)]
+
+
+def test_a_lake_joins_its_catalogs(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1), (2)")
+    fork = lake.fork(catalog, "agent")
+    fork.sql("INSERT INTO t VALUES (3)")
+    joined = lake.sql(
+        "SELECT a.id FROM agent.main.t AS a ANTI JOIN main_catalog.main.t AS b ON a.id = b.id"
+    )
+    assert joined.to_rows() == [(3,)]
+    with pytest.raises(forklake.TableNotFound):
+        fork.sql("SELECT * FROM main_catalog.main.t")
