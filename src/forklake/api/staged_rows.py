@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from forklake.api.arrived_rows import Arrived, chained, take_in
 from forklake.commit.draft import Draft
@@ -15,14 +15,28 @@ from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 
 
-def take_rows(context: LakeContext, draft: Draft, table: Table, batches: Iterator[pa.RecordBatch]) -> Arrived:
-    """New rows with the columns that they have, and defaults for the others."""
+def take_rows(
+    context: LakeContext,
+    draft: Draft,
+    table: Table,
+    batches: Iterator[pa.RecordBatch],
+    seen: Callable[[pa.RecordBatch], None] | None = None,
+) -> Arrived:
+    """New rows with the columns that they have, and defaults for the others; `seen` is shown all of them."""
     given = stream_of(batches)
     if given is None:
         return Arrived()
     reader = rows_of(given, table.columns, evaluate=context.engine.evaluate)
     writer = writer_for(draft, table, context.storage, context.options, draft.written)
-    return take_in(reader, reader.schema, writer)
+    return take_in(reader if seen is None else _shown_to(seen, reader), reader.schema, writer)
+
+
+def _shown_to(
+    seen: Callable[[pa.RecordBatch], None], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        seen(batch)
+        yield batch
 
 
 def replace_rows(

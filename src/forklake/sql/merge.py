@@ -195,7 +195,7 @@ class _Merge:
     def _from_columns(self, when: st.When) -> dict[str, str]:
         """All columns from the source: by position, or by name."""
         columns, source = self.table.columns, quoted(self.source_alias)
-        if when.by_position:
+        if not when.by_name:
             if len(self.source_columns) != len(columns):
                 raise InvalidSql(
                     f"the source has {len(self.source_columns)} columns and the table {len(columns)}: "

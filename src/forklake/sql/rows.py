@@ -18,6 +18,7 @@ from forklake.lazy.arrow import pa
 from forklake.model.entities import Column, Table
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns, find
+from forklake.model.types.data_types import to_sql
 from forklake.sql import statements as st
 from forklake.sql.binder import Binder
 from forklake.sql.statement import Running
@@ -34,14 +35,13 @@ def insert_rows(statement: st.Insert, running: Running) -> SqlResult | int:
         table = draft.table_named(name)
         with running.binder(draft) as binder:
             inserted = _inserted(statement, binder, running, table)
-            kept: list[pa.RecordBatch] | None = [] if statement.returning is not None else None
-            arrived = take_rows(running.context, draft, table, _kept(inserted, kept))
+            kept: list[pa.RecordBatch] = []
+            seen = None if statement.returning is None else kept.append
+            arrived = take_rows(running.context, draft, table, inserted, seen)
             arrived.stage(draft, table)
-            if kept is None or statement.returning is None:
+            if statement.returning is None:
                 return arrived.count
-            if arrived.rows is None and arrived.count:
-                raise InvalidSql("RETURNING is for small inserts: read the rows afterwards")
-            shown = arrived.rows if arrived.rows is not None else pa.table({})
+            shown = pa.Table.from_batches(kept) if kept else pa.table({})
             return _returned(statement.returning, binder, running, table, shown, statement.alias)
 
     return running.scope.apply(change)[0]
@@ -145,16 +145,12 @@ def default_sql(column: Column) -> str:
     if default is None:
         return "NULL"
     literal = default.value.replace("'", "''")
-    return f"({default.value})" if default.kind == "expression" else f"'{literal}'"
+    value = f"({default.value})" if default.kind == "expression" else f"'{literal}'"
+    return f"CAST({value} AS {to_sql(column.data_type)})"
 
 
 def _default_column(running: Running, column: Column) -> pa.Array:
-    from forklake.model.types.data_types import to_sql
-
-    value = default_sql(column)
-    return running.context.engine.evaluate(
-        f"CAST({value} AS {to_sql(column.data_type)})", column.data_type, 1
-    )
+    return running.context.engine.evaluate(default_sql(column), column.data_type, 1)
 
 
 # ---- Rows that are there ---

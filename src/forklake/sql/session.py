@@ -40,7 +40,7 @@ class Session:
         """The transaction whose handle this is."""
         self.open: Transaction | None = None
         """One that was begun by BEGIN."""
-        self.prepared: dict[str, st.Prepare] = {}
+        self.prepared: dict[str, st.Parsed] = {}
         self.variables: dict[str, Any] = {}
 
     @property
@@ -247,7 +247,7 @@ def _(statement: st.Checkpoint, running: Running) -> SqlResult:
 
 @_execute.register
 def _(statement: st.Prepare, running: Running) -> SqlResult:
-    running.session.prepared[statement.name.lower()] = statement
+    running.session.prepared[statement.name.lower()] = statement.prepared
     return SqlResult()
 
 

@@ -33,7 +33,7 @@ QUERIES = (
     "SELECT * EXCLUDE (note, price), price * 2 AS twice FROM orders WHERE id IN (SELECT max(id) FROM orders)",
     "SELECT COLUMNS('i.*') FROM orders WHERE id < 3",
     "SELECT name, list_transform(tags, lambda t: upper(t)) AS loud, home.city FROM people.customers",
-    "SELECT unnest(tags) AS tag, count(*) FROM people.customers GROUP BY tag ORDER BY tag",
+    "SELECT tag, count(*) FROM (SELECT unnest(tags) AS tag FROM people.customers) GROUP BY tag ORDER BY tag",
     "SELECT day, note FROM orders WHERE day >= DATE '2024-03-01' AND day < DATE '2024-03-05' ORDER BY day",
     "SELECT id FROM orders WHERE date_trunc('month', day) = DATE '2024-02-01' AND customer = 1",
     "SELECT id FROM orders EXCEPT SELECT id FROM orders WHERE id > 10 ORDER BY id",
@@ -93,13 +93,13 @@ def test_the_past_is_read_beside_the_present(catalog: forklake.Catalog) -> None:
     second = catalog.snapshot
     catalog.sql("DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (3)")
     found = catalog.sql(
-        f"SELECT (SELECT count(*) FROM t AT (VERSION => {first})) AS a, then.id, now.id AS later "
-        f"FROM t AT (VERSION => {second}) AS then LEFT JOIN t AS now ON then.id = now.id ORDER BY then.id"
+        f"SELECT (SELECT count(*) FROM t AT (VERSION => {first})) AS a, old.id, now.id AS later "
+        f"FROM t AS old AT (VERSION => {second}) LEFT JOIN t AS now ON old.id = now.id ORDER BY old.id"
     )
     assert found.to_rows() == [(0, 1, None), (0, 2, 2)]
     catalog.sql("CREATE VIEW v AS SELECT max(id) AS m FROM t")
     assert catalog.sql("SELECT m FROM v").to_rows() == [(3,)]
-    assert catalog.sql(f"FROM t AT (VERSION => $1) ORDER BY id", [second]).to_rows() == [(1,), (2,)]
+    assert catalog.sql("FROM t AT (VERSION => $1) ORDER BY id", [second]).to_rows() == [(1,), (2,)]
 
 
 def test_rows_tell_their_ids_snapshots_and_files(catalog: forklake.Catalog) -> None:

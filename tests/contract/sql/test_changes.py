@@ -1,0 +1,155 @@
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE in SQL: DuckDB over plain tables says what is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import forklake
+from tests.contract.sql.conftest import Twins
+
+SETUP = (
+    "CREATE TABLE t (id INTEGER, v INTEGER DEFAULT 7, s VARCHAR)",
+    "CREATE TABLE other (id INTEGER, v INTEGER, s VARCHAR)",
+    "INSERT INTO t SELECT i, i * 10, 's' || i FROM range(12) AS r(i)",
+    "INSERT INTO other SELECT i, i, 'o' || i FROM range(8, 16) AS r(i)",
+)
+CHANGES = (
+    "INSERT INTO t VALUES (100, DEFAULT, 'x'), (101, 1 + 1, NULL)",
+    "INSERT INTO t (s, id) VALUES ('y', 102)",
+    "INSERT INTO t BY NAME SELECT 'z' AS s, 103 AS id",
+    "INSERT INTO t DEFAULT VALUES",
+    "INSERT INTO t SELECT id + 200, '3', s FROM t WHERE id < 2",
+    "INSERT INTO t FROM other WHERE id = 15",
+    "WITH w AS (SELECT 300 AS id) INSERT INTO t SELECT id, id, 'w' FROM w",
+    "UPDATE t SET v = v + 1 WHERE id = 3",
+    "UPDATE t SET v = o.v, s = t.s || o.s FROM other AS o WHERE o.id = t.id",
+    "UPDATE t AS x SET s = NULL, v = (SELECT max(v) FROM other) WHERE x.id IN (SELECT id FROM other WHERE id > 9)",
+    "UPDATE t SET v = DEFAULT WHERE id = 4",
+    "DELETE FROM t WHERE id = 5 OR s = 's6'",
+    "DELETE FROM t USING other AS o WHERE o.id = t.id AND o.id > 10",
+    "DELETE FROM t AS x WHERE EXISTS (SELECT 1 FROM other WHERE other.id = x.id + 1)",
+    "MERGE INTO t USING other ON t.id = other.id WHEN MATCHED THEN UPDATE SET v = other.v "
+    "WHEN NOT MATCHED THEN INSERT VALUES (other.id, other.v, 'new')",
+    "MERGE INTO t AS a USING (SELECT id, v * 2 AS v, s FROM other) AS b ON a.id = b.id AND b.v > 20 "
+    "WHEN MATCHED AND a.id = 12 THEN DELETE WHEN MATCHED AND a.id > 13 THEN UPDATE SET s = b.s || '!' "
+    "WHEN NOT MATCHED AND b.id < 10 THEN INSERT (id, s) VALUES (b.id + 1000, b.s) "
+    "WHEN NOT MATCHED BY SOURCE AND a.id = 0 THEN UPDATE SET s = 'alone' "
+    "WHEN NOT MATCHED BY SOURCE AND a.id = 1 THEN DELETE",
+    "MERGE INTO t USING other USING (id) WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN DO NOTHING",
+)
+
+
+@pytest.fixture(params=("inlined", "files"))
+def filled(twins: Twins, request: pytest.FixtureRequest) -> Twins:
+    for statement in SETUP[:2]:
+        twins.do(statement)
+    if request.param == "files":
+        for name in ("t", "other"):
+            twins.catalog.table(name).set_option("data_inlining_row_limit", 0)
+    for statement in SETUP[2:]:
+        twins.do(statement)
+    return twins
+
+
+def test_rows_are_changed_as_duckdb_changes_them(filled: Twins) -> None:
+    for statement in CHANGES:
+        filled.do(statement)
+        filled.same("SELECT * FROM t ORDER BY ALL")
+
+
+def test_a_transaction_of_sql_is_one_snapshot(filled: Twins) -> None:
+    catalog = filled.catalog
+    before = catalog.snapshot
+    for statement in ("BEGIN", *CHANGES, "COMMIT"):
+        filled.do(statement)
+    filled.same("SELECT * FROM t ORDER BY ALL")
+    assert [snapshot.id for snapshot in catalog.snapshots() if snapshot.id > before] == [catalog.snapshot]
+    for statement in ("BEGIN", "DELETE FROM t", "ROLLBACK"):
+        filled.do(statement)
+    filled.same("SELECT * FROM t ORDER BY ALL")
+
+
+def test_a_transaction_without_net_effect_makes_no_snapshot(filled: Twins) -> None:
+    catalog, before = filled.catalog, filled.catalog.snapshot
+    catalog.sql("BEGIN; DELETE FROM t WHERE id = 77; UPDATE t SET v = 1 WHERE false; COMMIT")
+    catalog.sql("BEGIN; COMMIT")
+    assert catalog.snapshot == before
+
+
+def test_returning_shows_what_was_changed(filled: Twins) -> None:
+    for statement in (
+        "INSERT INTO t (id) VALUES (50), (51) RETURNING *",
+        "UPDATE t SET v = id * 2 WHERE id < 3 RETURNING id, v + 1 AS next",
+        "DELETE FROM t WHERE id IN (1, 2) RETURNING s",
+        "DELETE FROM t WHERE false RETURNING *",
+    ):
+        filled.same(statement)
+    filled.same("SELECT * FROM t ORDER BY ALL")
+
+
+def test_rows_keep_their_ids_through_updates(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1), (2), (3)")
+    before = catalog.sql("SELECT rowid, id FROM t ORDER BY id").to_rows()
+    catalog.sql("UPDATE t SET id = id + 10 WHERE id > 1")
+    after = catalog.sql("SELECT rowid, id FROM t ORDER BY rowid").to_rows()
+    assert after == [(row, value + 10 if value > 1 else value) for row, value in before]
+
+
+def test_several_statements_can_be_one_transaction(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER)")
+    before = catalog.snapshot
+    with pytest.raises(forklake.InvalidData):
+        catalog.sql("INSERT INTO t VALUES (1); INSERT INTO t VALUES ('x')", one_transaction=True)
+    assert catalog.snapshot == before
+    catalog.sql("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)", one_transaction=True)
+    assert len([snapshot for snapshot in catalog.snapshots() if snapshot.id > before]) == 1
+
+
+def test_a_merge_refuses_to_change_a_row_twice(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER, v INTEGER); INSERT INTO t VALUES (1, 0)")
+    with pytest.raises(forklake.InvalidData, match="several rows of the source"):
+        catalog.sql(
+            "MERGE INTO t USING (VALUES (1, 5), (1, 6)) AS s(id, v) ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET v = s.v"
+        )
+    assert catalog.sql("FROM t").to_rows() == [(1, 0)]
+
+
+def test_rows_are_copied_from_and_to_files_that_are_allowed(
+    catalog: forklake.Catalog, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    catalog.sql("CREATE TABLE t (id INTEGER, s VARCHAR); INSERT INTO t VALUES (1, 'a'), (2, NULL)")
+    path = Path(folder, "out.parquet")
+    with pytest.raises(forklake.InvalidSql, match="outside of the lake"):
+        catalog.sql(f"COPY t TO '{path}'")
+    assert not path.exists()
+    catalog.sql(f"COPY t TO '{path}' (FORMAT parquet)", allow=[str(folder)])
+    catalog.sql(f"COPY t FROM '{path}'", allow=[str(folder)])
+    catalog.sql(f"INSERT INTO t SELECT id + 10, s FROM read_parquet('{path}')", allow=[str(folder)])
+    assert sorted(catalog.sql("SELECT id FROM t").to_rows()) == [(1,), (1,), (2,), (2,), (11,), (12,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "told"),
+    [
+        ("INSERT INTO t VALUES (1, 2)", forklake.InvalidSql, "has 3 columns, and the query gives 2"),
+        ("INSERT INTO t (id, nope) VALUES (1, 2)", forklake.ColumnNotFound, "nope"),
+        ("INSERT INTO nope VALUES (1)", forklake.TableNotFound, "nope"),
+        ("INSERT INTO t BY NAME SELECT 1 AS wrong", forklake.ColumnNotFound, "wrong"),
+        ("UPDATE t SET nope = 1", forklake.ColumnNotFound, "nope"),
+        ("UPDATE t SET v = 'abc'", forklake.InvalidData, "abc"),
+        ("DELETE FROM t WHERE nope = 1", forklake.InvalidSql, "nope"),
+        ("MERGE INTO t USING other ON t.id = other.id WHEN MATCHED THEN ERROR", forklake.InvalidData, "MERGE"),
+        ("COMMIT", forklake.InvalidSql, "no transaction"),
+    ],
+)
+def test_a_statement_that_fails_changes_nothing(
+    filled: Twins, statement: str, error: type[Exception], told: str
+) -> None:
+    before = filled.catalog.snapshot
+    with pytest.raises(error, match=told):
+        filled.catalog.sql(statement)
+    assert filled.catalog.snapshot == before
