@@ -209,11 +209,14 @@ class InvalidArgument(ForklakeError):
 class InvalidSql(InvalidArgument):
     """A SQL statement does not parse, or asks for what is not there or not allowed."""
 
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        """Keep where in the text that is, counted from 1, if it is known."""
+    def __init__(
+        self, message: str, line: int | None = None, column: int | None = None, token: str | None = None
+    ) -> None:
+        """Keep where in the text that is, counted from 1, and what stands there, if it is known."""
         super().__init__(message)
         self.line = line
         self.column = column
+        self.token = token
 
 
 class StatementLimit(ForklakeError):

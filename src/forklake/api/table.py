@@ -163,9 +163,18 @@ class Table(RowVerbs):
         self._change(lambda known: columns.rename(known, name, new_name), info)
 
     def alter_type(self, name: ColumnPath, type: TypeSource, **info: Unpack[CommitInfo]) -> None:
-        """Widen the type of a column or field, such as `integer` to `bigint`."""
+        """Widen the type of a column or field, such as `integer` to `bigint`.
+
+        A struct may get other fields: those that are gone are dropped, new ones are NULL in rows that exist.
+        """
         wanted = type_of(type)
-        self._change(lambda known: columns.alter_type(known, name, wanted), info)
+
+        def change(draft: Draft) -> None:
+            table = draft.table(self._id)
+            changed = columns.reshape(table.columns, name, wanted, draft.last_column_id(table))
+            draft.set_columns(table, changed)
+
+        self._scope.with_commit_info(**info).apply(change)
 
     def set_default(self, name: ColumnPath, expression: DefaultSource, **info: Unpack[CommitInfo]) -> None:
         """Set the default of later inserts: a literal, or an expression such as `now()`."""

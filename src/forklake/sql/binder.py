@@ -22,7 +22,6 @@ from forklake.model.names import quoted
 from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
-from forklake.sql.builtins import is_builtin
 from forklake.sql.macros import create_macro
 from forklake.sql.names import Found, Names
 from forklake.sql.syntax import check_syntax, names_in
@@ -123,8 +122,7 @@ class Binder:
         for function in tree.functions:
             self._function(tree, function, names, inside)
         for call in tree.calls:
-            if not is_builtin(self.workbench, call):
-                self._macro(call, names)
+            self._macro(call, names)
         for ref in tree.tables:
             found = self._table(query, tree, ref, names, inside)
             if found is not None:

@@ -10,6 +10,7 @@ from forklake.api.sql_result import SqlResult, counted
 from forklake.api.staged_rows import take_rows
 from forklake.api.table import Table as TableHandle
 from forklake.commit.draft import Draft
+from forklake.commit.write_target import folder_of
 from forklake.errors import (
     ColumnNotFound,
     InvalidArgument,
@@ -131,7 +132,9 @@ def _(statement: st.CreateTable, running: Running) -> SqlResult:
         if statement.query is not None:
             return _create_from_query(statement, running, draft, name)
         specs = _specs(statement, running, draft)
-        _create(statement, draft, name, specs)
+        table = _create(statement, draft, name, specs)
+        # As in DuckLake, files can be put beside those of a table before it has any.
+        running.context.storage.make_folder(folder_of(draft.head, table).rstrip("/"))
         return None
 
     count = running.scope.apply(change)[0]

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 from forklake.data.storage import paths as addresses
@@ -108,6 +109,13 @@ class Storage:
         place, inner = self._placed(address)
         with self._translated("writing", address, inner), place.output(inner) as stream:
             yield stream
+
+    def make_folder(self, path: str, relative: bool = True) -> None:
+        """Make a folder on a disk, where people may put files of their own; buckets have none."""
+        address = self.address(path, relative)
+        if address.startswith("/"):
+            with self._translated("making", address, address):
+                Path(address).mkdir(parents=True, exist_ok=True)
 
     def info(self, path: str, relative: bool = True) -> StoredFile:
         """Size and age of a file, under the path that was given."""

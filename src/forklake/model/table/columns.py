@@ -158,6 +158,52 @@ def alter_type(columns: Columns, path: ColumnPath, type: DataType) -> Columns:
     return _changed(columns, path, lambda column: replace(column, type=to_ducklake_name(type)))
 
 
+def reshape(columns: Columns, path: ColumnPath, type: DataType, last_id: int) -> Columns:
+    """Give a column another type: widen it, or let a struct have other fields, by their names.
+
+    Fields that are gone are dropped, new ones are added, and others keep their ids and values.
+    """
+    parts, target = split_path(path), find(columns, path)
+    match target.data_type, type:
+        case Struct(), Struct(fields):
+            return _with_fields(columns, parts, target, fields, last_id)
+        case List(), List(element):
+            return reshape(columns, [*parts, target.children[0].name], element, last_id)
+        case Map(key), Map(other, value) if key == other:
+            return reshape(columns, [*parts, target.children[1].name], value, last_id)
+        case _:
+            return alter_type(columns, path, type)
+
+
+def _with_fields(
+    columns: Columns,
+    parts: Sequence[str],
+    target: Column,
+    fields: Sequence[tuple[str, DataType]],
+    last_id: int,
+) -> Columns:
+    for name, type in fields:
+        used = max(last_id, *(column.id for top in columns for column in top.walk()))
+        if _named(target.children, name) is None:
+            columns = add(columns, [*parts, name], ColumnSpec(name, type), used)
+        else:
+            columns = reshape(columns, [*parts, name], type, used)
+    wanted = [name.lower() for name, _ in fields]
+    for child in target.children:
+        if child.name.lower() not in wanted:
+            columns = drop(columns, [*parts, child.name])
+
+    def ordered(struct: Column) -> Column:
+        children = sorted(struct.children, key=lambda child: wanted.index(child.name.lower()))
+        places = sorted(child.order for child in struct.children)
+        return replace(
+            struct,
+            children=tuple(replace(child, order=at) for child, at in zip(children, places, strict=True)),
+        )
+
+    return _changed(columns, parts, ordered)
+
+
 def set_default(columns: Columns, path: ColumnPath, expression: str | None) -> Columns:
     """Change what later inserts put in; rows that exist keep their values."""
     target = _top_level(columns, path, "a default")

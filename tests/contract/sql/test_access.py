@@ -1,0 +1,98 @@
+"""What SQL may reach: the tables of its catalog, and nothing outside of the lake that was not allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import forklake
+
+OUTSIDE = (
+    "SELECT * FROM read_text('/etc/hostname')",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "FROM '/etc/hosts.csv'",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT getenv('HOME')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM query('SELECT 1')",
+    "SELECT * FROM query_table('t')",
+    "COPY t TO '/tmp/forklake-out.csv'",
+    "COPY t FROM '/etc/passwd'",
+    "INSERT INTO t SELECT 1 FROM read_blob('/etc/hostname')",
+    "CREATE TABLE x AS FROM read_csv('/etc/passwd')",
+    "CREATE VIEW x AS FROM read_csv('/etc/passwd')",
+    "PIVOT read_csv('/etc/passwd') ON a",
+    "SELECT (SELECT count(*) FROM read_text('/etc/hostname'))",
+    "WITH x AS (FROM read_text('/etc/hostname')) FROM x",
+    "ATTACH '/tmp/other.db' AS other",
+    "SET memory_limit = '1GB'",
+    "LOAD httpfs",
+)
+CHANGES = (
+    "INSERT INTO t VALUES (1)",
+    "UPDATE t SET id = 2",
+    "DELETE FROM t",
+    "TRUNCATE t",
+    "CREATE TABLE u (id INTEGER)",
+    "DROP TABLE t",
+    "ALTER TABLE t ADD COLUMN x INTEGER",
+    "MERGE INTO t USING t AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "CALL flush_inlined_data()",
+    "SELECT * FROM set_option('target_file_size', '1MB')",
+    "CALL fork('main_catalog', 'agent')",
+    "DROP CATALOG main_catalog",
+    "COMMENT ON TABLE t IS 'x'",
+)
+
+
+@pytest.fixture
+def filled(catalog: forklake.Catalog) -> forklake.Catalog:
+    catalog.sql("CREATE TABLE t (id INTEGER)")
+    return catalog
+
+
+def test_nothing_outside_of_the_lake_is_reached(filled: forklake.Catalog) -> None:
+    for statement in OUTSIDE:
+        with pytest.raises(forklake.ForklakeError) as caught:
+            filled.sql(statement).to_arrow()
+        assert isinstance(caught.value, forklake.InvalidSql | forklake.TableNotFound), statement
+    assert list(filled) == ["main.t"]
+
+
+def test_files_of_other_catalogs_and_the_database_are_not_read_as_files(
+    lake: forklake.Lake, filled: forklake.Catalog, tmp_path: Path
+) -> None:
+    secret = lake.create_catalog("secret")
+    secret.sql("CREATE TABLE t (id INTEGER)")
+    secret.table("t").set_option("data_inlining_row_limit", 0)
+    secret.sql("INSERT INTO t VALUES (42)")
+    file = Path(lake.data_path, secret.table("t").files()[0].path)
+    assert file.exists()
+    (tmp_path / "link").symlink_to(file.parent)
+    for path in (file, f"{tmp_path}/*/*/*/*/*", f"{tmp_path}/**", f"{tmp_path}/link/{file.name}"):
+        with pytest.raises(forklake.InvalidSql, match="outside"):
+            filled.sql(f"SELECT * FROM read_parquet('{path}')").to_arrow()
+    for database in tmp_path.glob("lake.db*"):
+        with pytest.raises(forklake.InvalidSql, match="outside"):
+            filled.sql(f"SELECT * FROM read_blob('{database}')").to_arrow()
+    with pytest.raises(forklake.TableNotFound):
+        filled.sql("SELECT * FROM secret.main.t")
+
+
+def test_reading_only_refuses_every_change(filled: forklake.Catalog) -> None:
+    before = filled.snapshot
+    for statement in CHANGES:
+        with pytest.raises(forklake.InvalidSql, match="only reading"):
+            filled.sql(statement, read_only=True)
+    assert filled.sql("SELECT count(*) FROM t", read_only=True).to_rows() == [(0,)]
+    assert filled.snapshot == before
+
+
+def test_a_limit_ends_the_statement_and_not_the_process(filled: forklake.Catalog) -> None:
+    endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b"
+    with pytest.raises(forklake.StatementLimit, match="0.2 seconds"):
+        filled.sql(endless, max_seconds=0.2).to_arrow()
+    with pytest.raises(forklake.StatementLimit, match="more than 10 rows"):
+        filled.sql("FROM range(11)", max_rows=10).to_arrow()
+    assert len(filled.sql("FROM range(10)", max_rows=10)) == 10

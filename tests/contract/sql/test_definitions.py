@@ -1,0 +1,125 @@
+"""Definitions in SQL: schemas, tables, columns, views, macros, comments, forks."""
+
+from __future__ import annotations
+
+import pytest
+
+import forklake
+from tests.contract.sql.conftest import Twins
+
+ALIKE = (
+    "CREATE SCHEMA s",
+    "CREATE SCHEMA IF NOT EXISTS s",
+    "CREATE TABLE s.a (id BIGINT NOT NULL, note VARCHAR DEFAULT 'x', st STRUCT(f INTEGER, g VARCHAR))",
+    "CREATE TABLE IF NOT EXISTS s.a (other INTEGER)",
+    "INSERT INTO s.a (id, st) VALUES (1, {'f': 1, 'g': 'h'})",
+    "ALTER TABLE s.a ADD COLUMN added INTEGER DEFAULT 5",
+    "ALTER TABLE s.a ADD COLUMN IF NOT EXISTS added INTEGER",
+    "ALTER TABLE s.a RENAME COLUMN note TO remark",
+    "ALTER TABLE s.a ALTER added SET DATA TYPE BIGINT",
+    "ALTER TABLE s.a ALTER COLUMN remark DROP DEFAULT",
+    "ALTER TABLE s.a ALTER remark SET DEFAULT 'y'",
+    "ALTER TABLE s.a ALTER COLUMN id DROP NOT NULL",
+    "INSERT INTO s.a (added) VALUES (6)",
+    "ALTER TABLE s.a DROP COLUMN IF EXISTS nothing",
+    "ALTER TABLE s.a ADD COLUMN st.h DOUBLE",
+    "ALTER TABLE s.a RENAME COLUMN st.f TO ff",
+    "ALTER TABLE s.a DROP COLUMN st.g",
+    "CREATE TABLE copied AS SELECT id, added * 2 AS twice FROM s.a",
+    "CREATE OR REPLACE TABLE copied (x, y) AS SELECT 1, 'z'",
+    "CREATE TABLE empty AS FROM s.a WITH NO DATA",
+    "ALTER TABLE s.a RENAME TO b",
+    "CREATE VIEW v AS SELECT remark FROM s.b",
+    "CREATE OR REPLACE VIEW v (r) AS SELECT remark || '!' FROM s.b",
+    "ALTER VIEW v RENAME TO w",
+    "DROP TABLE IF EXISTS s.a",
+)
+
+
+def test_definitions_have_the_effect_that_they_have_in_duckdb(twins: Twins) -> None:
+    for statement in ALIKE:
+        twins.do(statement)
+    for query in ("FROM s.b ORDER BY ALL", "FROM copied", "FROM empty", "FROM w ORDER BY ALL"):
+        twins.same(query)
+    catalog = twins.catalog
+    catalog.sql("DROP VIEW w; DROP SCHEMA s CASCADE; DROP TABLE copied; DROP TABLE main_catalog.main.empty")
+    assert list(catalog) == []
+
+
+def test_partitioning_and_sort_order_are_set(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id BIGINT, ts TIMESTAMP, k VARCHAR) PARTITIONED BY (k) SORTED BY (ts DESC)")
+    table = catalog.table("t")
+    assert (table.partitioning, table.sort_order) == (("k",), ("ts DESC NULLS LAST",))
+    catalog.sql("ALTER TABLE t SET PARTITIONED BY (year(ts), bucket(8, id)); ALTER TABLE t RESET SORTED BY")
+    assert (table.partitioning, table.sort_order) == (("year(ts)", "bucket(8, id)"), ())
+    catalog.sql("ALTER TABLE t RESET PARTITIONED BY; ALTER TABLE t SET SORTED BY (id ASC NULLS FIRST)")
+    assert (table.partitioning, table.sort_order) == ((), ("id ASC NULLS FIRST",))
+
+
+def test_a_struct_gets_other_fields_and_keeps_those_of_the_same_name(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER, s STRUCT(a INTEGER, b STRUCT(x INTEGER, y INTEGER)), l STRUCT(p INTEGER)[])")
+    catalog.sql("INSERT INTO t VALUES (1, {'a': 1, 'b': {'x': 2, 'y': 3}}, [{'p': 4}])")
+    catalog.sql("ALTER TABLE t ALTER s SET DATA TYPE STRUCT(b STRUCT(y BIGINT, z VARCHAR), a BIGINT, c DATE)")
+    catalog.sql("ALTER TABLE t ALTER l TYPE STRUCT(q VARCHAR, p BIGINT)[]")
+    assert catalog.sql("SELECT s, l FROM t").to_rows() == [
+        ({"b": {"y": 3, "z": None}, "a": 1, "c": None}, [{"q": None, "p": 4}])
+    ]
+    with pytest.raises(forklake.InvalidSchemaChange):
+        catalog.sql("ALTER TABLE t ALTER s SET DATA TYPE STRUCT(a SMALLINT)")
+
+
+def test_comments_and_macros_are_kept(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER); CREATE VIEW v AS FROM t")
+    catalog.sql("COMMENT ON TABLE t IS 'all'; COMMENT ON COLUMN t.id IS 'key'; COMMENT ON VIEW v IS 'seen'")
+    table = catalog.table("t")
+    assert (table.tags(), table.tags(column="id"), catalog.tags("view", "v")) == (
+        {"comment": "all"},
+        {"comment": "key"},
+        {"comment": "seen"},
+    )
+    catalog.sql("COMMENT ON TABLE t IS NULL")
+    assert table.tags() == {}
+    catalog.sql("CREATE MACRO add(a, b := 5) AS a + b, (a, b, c) AS a + b + c; CREATE MACRO few(n) AS TABLE FROM range(n)")
+    assert catalog.sql("SELECT add(1), add(1, 2), add(1, b := 3), add(1, 2, 3)").to_rows() == [(6, 3, 4, 6)]
+    assert len(catalog.sql("FROM few(3)")) == 3
+    catalog.sql("DROP MACRO add; DROP MACRO TABLE few; DROP MACRO IF EXISTS add")
+    assert catalog.macros() == []
+
+
+def test_catalogs_are_forked_merged_and_dropped(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1)")
+    catalog.sql("FORK CATALOG main_catalog AS agent")
+    catalog.sql("CALL fork('main_catalog', 'other', ttl => '7 days')")
+    assert "agent" in lake
+    assert lake.catalog("other").parent is not None
+    lake.catalog("agent").sql("INSERT INTO t VALUES (2)")
+    catalog.sql("MERGE CATALOG agent INTO main_catalog")
+    assert catalog.sql("SELECT sum(id) FROM t").to_rows() == [(3,)]
+    catalog.sql("CALL drop_catalog('other'); DROP CATALOG agent")
+    assert [info.name for info in lake.catalogs()] == ["main_catalog"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "told"),
+    [
+        ("SELEC 1", forklake.InvalidSql, "SELEC"),
+        ("SELECT * FROM orderz", forklake.TableNotFound, "did you mean orders"),
+        ("SELECT nope FROM orders", forklake.InvalidSql, "nope"),
+        ("SELECT 1 +", forklake.InvalidSql, "syntax error"),
+        ("CREATE TABLE x (id INTEGER PRIMARY KEY)", forklake.InvalidSql, "PRIMARY KEY"),
+        ("ATTACH 'other.db'", forklake.InvalidSql, "ATTACH"),
+        ("INSTALL httpfs", forklake.InvalidSql, "INSTALL"),
+        ("CREATE VIEW bad AS SELECT * FROM nothing", forklake.TableNotFound, "nothing"),
+        ("DROP VIEW orders", forklake.ViewNotFound, "DROP TABLE"),
+        ("SELECT * FROM orders WHERE id = ?", forklake.InvalidData, "parameter"),
+        ("", forklake.InvalidSql, "empty"),
+    ],
+)
+def test_bad_statements_say_what_is_wrong(
+    catalog: forklake.Catalog, statement: str, error: type[Exception], told: str
+) -> None:
+    catalog.sql("CREATE TABLE orders (id INTEGER)")
+    before = catalog.snapshot
+    with pytest.raises(error, match=told):
+        catalog.sql(statement).to_arrow()
+    assert catalog.snapshot == before
