@@ -19,6 +19,7 @@ _SPANS = {
     "hours": timedelta(hours=1),
     "minutes": timedelta(minutes=1),
     "seconds": timedelta(seconds=1),
+    "milliseconds": timedelta(milliseconds=1),
     "microseconds": timedelta(microseconds=1),
 }
 _SPAN_UNITS = {

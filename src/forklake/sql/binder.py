@@ -26,6 +26,7 @@ from forklake.sql.macros import create_macro
 from forklake.sql.names import Found, Names
 from forklake.sql.syntax import check_syntax, names_in
 
+_DATABASES = frozenset({"memory", "temp", "system"})
 _MOST_NESTED = 64
 """How deep views may be made of views."""
 
@@ -95,6 +96,10 @@ class Binder:
         """The plans of all tables that are read."""
         return [table.plan for table in self.tables.values() if table.plan is not None]
 
+    def attached(self, catalog: str) -> str:
+        """What the workbench calls a catalog: DuckDB has databases of its own."""
+        return f"{catalog} of the lake" if catalog.lower() in _DATABASES else catalog
+
     # ---- Reading ---
 
     def read(self, text: str, names: Names | None = None, *, inside: bool = False) -> Query:
@@ -154,7 +159,7 @@ class Binder:
         if not (inside or at is not None or _is_ambiguous(parts, found)):
             return table
         if not ref.may_be_cte:
-            ref.replace(found.catalog, found.schema, _view_name(found))
+            ref.replace(self.attached(found.catalog), found.schema, _view_name(found))
             tree.is_changed = True
         return table
 
@@ -186,7 +191,7 @@ class Binder:
             case Table() as table:
                 if key not in self.tables:
                     self.tables[key] = QueryTable(
-                        found.catalog,
+                        self.attached(found.catalog),
                         found.schema,
                         _view_name(found),
                         found.draft.source(table),
@@ -196,11 +201,12 @@ class Binder:
             case View() as view:
                 if key not in self._views:
                     columns = ", ".join(map(quoted, view.column_aliases))
-                    place = f"{quoted(found.catalog)}.{quoted(found.schema)}.{quoted(_view_name(found))}"
+                    catalog = self.attached(found.catalog)
+                    place = f"{quoted(catalog)}.{quoted(found.schema)}.{quoted(_view_name(found))}"
                     # Its place is taken before its tables, so that one that reads itself is found out.
                     query = self._inside(found, view.sql)
                     self._views[key] = (f"{place}{f' ({columns})' if columns else ''}", query)
-                    self.workbench.add_schema(found.catalog, found.schema)
+                    self.workbench.add_schema(catalog, found.schema)
                 return None
             case Macro():
                 return None
@@ -222,8 +228,9 @@ class Binder:
         key = (found.catalog, found.item.id)
         if key not in self._macros:
             self._macros[key] = ""
-            self.workbench.add_schema(found.catalog, found.schema)
-            place = f"{quoted(found.catalog)}.{quoted(found.schema)}.{quoted(found.name)}"
+            catalog = self.attached(found.catalog)
+            self.workbench.add_schema(catalog, found.schema)
+            place = f"{quoted(catalog)}.{quoted(found.schema)}.{quoted(found.name)}"
             bodies: list[str] = []
             for overload in found.item.implementations:
                 is_table = overload.kind == "table"
@@ -236,6 +243,24 @@ class Binder:
                 )
             self._macros[key] = create_macro(place, found.item, bodies)
         return True
+
+    def portable(self, text: str, schema: str) -> str:
+        """A query as a view of a schema stores it: names mean the same there, and in every fork."""
+        with refused(self.context.storage):
+            tree = QueryTree.read(self.workbench.connection, text)
+        if tree is None:
+            return text
+        for ref in tree.tables:
+            found = None if ref.may_be_cte else self.names.relation(ref.parts)
+            if found is None or found.catalog.lower() != (self.names.catalog or "").lower():
+                continue
+            has_catalog = len(ref.parts) > 2 or (
+                len(ref.parts) == 2 and ref.parts[0].lower() != found.schema.lower()
+            )
+            if has_catalog or (len(ref.parts) == 1 and found.schema.lower() != schema.lower()):
+                ref.replace(found.schema, found.name, at=ref.at)
+                tree.is_changed = True
+        return tree.sql(self.workbench.connection) if tree.is_changed else text
 
     # ---- Functions ---
 
@@ -251,7 +276,8 @@ class Binder:
             if inside:
                 found = names.macro(function.parts)
                 if found is not None:
-                    function.node["function"] |= {"catalog": found.catalog, "schema": found.schema}
+                    catalog = self.attached(found.catalog)
+                    function.node["function"] |= {"catalog": catalog, "schema": found.schema}
                     tree.is_changed = True
             return
         self.access.check_table_function(parts, positional)
@@ -353,7 +379,7 @@ class Binder:
     def _begin(self) -> None:
         names = self.names
         if names.catalog is not None:
-            self.workbench.use(names.name_of(names.catalog), names.schema)
+            self.workbench.use(self.attached(names.name_of(names.catalog)), names.schema)
 
     def _create_views(self) -> None:
         """In the order in which they were read: what a view reads comes before it."""
@@ -385,10 +411,11 @@ def _view_name(found: Found) -> str:
 
 def _is_ambiguous(parts: Sequence[str], found: Found) -> bool:
     """Whether DuckDB would not find the view by the name as it was written."""
+    if found.catalog.lower() in _DATABASES:
+        return True
     if len(parts) != 2:
         return False
-    first = parts[0].lower()
-    return first in (found.catalog.lower(), "memory", "temp", "system")
+    return parts[0].lower() in {found.catalog.lower(), *_DATABASES}
 
 
 def _named(node: TreeNode) -> tuple[str | None, TreeNode]:

@@ -95,6 +95,7 @@ def _(statement: st.CreateView, running: Running) -> SqlResult:
     with running.binder() as binder:
         (sql,) = binder.prepare(binder.read(text))
         types_of(binder, running, sql)
+        text = binder.portable(text, name.schema)
     running.work.create_view(name, text, columns=statement.columns, or_replace=statement.or_replace)
     return SqlResult()
 

@@ -162,7 +162,7 @@ def target_of(draft: Draft, table: Table, binder: Binder, name: str = TARGET) ->
     if catalog is None:
         raise InvalidSql("say in which catalog: USE a catalog first, or call sql() of the catalog")
     found = QueryTable(
-        binder.names.name_of(catalog),
+        binder.attached(binder.names.name_of(catalog)),
         binder.names.schema,
         name,
         draft.source(table),

@@ -160,12 +160,21 @@ def session_of(lake: Lake, catalog: Catalog | None, transaction: Transaction | N
 
 
 def _of(one: st.Parsed, params: Parameters, statements: int) -> Parameters:
-    """The parameters of one statement of several."""
-    if params is None or statements == 1:
-        return params
-    if isinstance(params, Mapping):
-        return {name: value for name, value in params.items() if name in one.parameters}
-    return params if one.parameters else None
+    """The parameters of one statement of several; refused if there are too few or too many."""
+    if params is not None and not isinstance(params, Mapping | list | tuple):
+        raise InvalidSql(f"parameters are a list or a dict, not {type(params).__name__}")
+    given = params if isinstance(params, Mapping) else {str(at + 1): each for at, each in enumerate(params or ())}
+    missing = sorted(one.parameters - given.keys())
+    if missing:
+        listed = ", ".join(f"${name}" for name in missing)
+        raise InvalidSql(f"the statement has parameters that got no value: {listed}")
+    unused = sorted(given.keys() - one.parameters)
+    if unused and statements == 1:
+        listed = ", ".join(f"${name}" for name in unused)
+        raise InvalidSql(f"the statement has no parameters {listed}, which got values")
+    if not one.parameters:
+        return None
+    return {name: given[name] for name in one.parameters}
 
 
 @singledispatch

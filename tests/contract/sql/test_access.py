@@ -91,7 +91,7 @@ def test_reading_only_refuses_every_change(filled: forklake.Catalog) -> None:
 
 def test_a_limit_ends_the_statement_and_not_the_process(filled: forklake.Catalog) -> None:
     endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b"
-    with pytest.raises(forklake.StatementLimit, match="0.2 seconds"):
+    with pytest.raises(forklake.StatementLimit, match=r"0\.2 seconds"):
         filled.sql(endless, max_seconds=0.2).to_arrow()
     with pytest.raises(forklake.StatementLimit, match="more than 10 rows"):
         filled.sql("FROM range(11)", max_rows=10).to_arrow()

@@ -25,7 +25,8 @@ CHANGES = (
     "WITH w AS (SELECT 300 AS id) INSERT INTO t SELECT id, id, 'w' FROM w",
     "UPDATE t SET v = v + 1 WHERE id = 3",
     "UPDATE t SET v = o.v, s = t.s || o.s FROM other AS o WHERE o.id = t.id",
-    "UPDATE t AS x SET s = NULL, v = (SELECT max(v) FROM other) WHERE x.id IN (SELECT id FROM other WHERE id > 9)",
+    "UPDATE t AS x SET s = NULL, v = (SELECT max(v) FROM other) "
+    "WHERE x.id IN (SELECT id FROM other WHERE id > 9)",
     "UPDATE t SET v = DEFAULT WHERE id = 4",
     "DELETE FROM t WHERE id = 5 OR s = 's6'",
     "DELETE FROM t USING other AS o WHERE o.id = t.id AND o.id > 10",
@@ -142,7 +143,11 @@ def test_rows_are_copied_from_and_to_files_that_are_allowed(
         ("UPDATE t SET nope = 1", forklake.ColumnNotFound, "nope"),
         ("UPDATE t SET v = 'abc'", forklake.InvalidData, "abc"),
         ("DELETE FROM t WHERE nope = 1", forklake.InvalidSql, "nope"),
-        ("MERGE INTO t USING other ON t.id = other.id WHEN MATCHED THEN ERROR", forklake.InvalidData, "MERGE"),
+        (
+            "MERGE INTO t USING other ON t.id = other.id WHEN MATCHED THEN ERROR",
+            forklake.InvalidData,
+            "MERGE",
+        ),
         ("COMMIT", forklake.InvalidSql, "no transaction"),
     ],
 )

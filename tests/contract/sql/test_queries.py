@@ -12,7 +12,8 @@ from tests.contract.sql.conftest import Twins
 TABLES = (
     "CREATE TABLE orders (id BIGINT, customer INTEGER, day DATE, price DECIMAL(10,2), note VARCHAR)",
     "CREATE SCHEMA people",
-    "CREATE TABLE people.customers (id INTEGER, name VARCHAR, tags VARCHAR[], home STRUCT(city VARCHAR, zip INTEGER))",
+    "CREATE TABLE people.customers (id INTEGER, name VARCHAR, tags VARCHAR[], "
+    "home STRUCT(city VARCHAR, zip INTEGER))",
     "INSERT INTO orders SELECT i, i % 7, DATE '2024-01-01' + CAST(i AS INTEGER), i * 1.25, "
     "CASE WHEN i % 3 = 0 THEN NULL ELSE 'note ' || i END FROM range(200) AS r(i)",
     "INSERT INTO people.customers SELECT i, 'c' || i, ['a', 'b' || i], {'city': 'x' || (i % 2), 'zip': i} "
@@ -22,12 +23,12 @@ QUERIES = (
     "SELECT * FROM orders WHERE id = 17",
     "SELECT count(*), sum(price), min(day), max(note) FROM orders",
     "SELECT customer, count(*) AS n FROM orders GROUP BY ALL HAVING n > 28 ORDER BY ALL",
-    "SELECT o.id, c.name FROM orders AS o JOIN people.customers AS c ON o.customer = c.id WHERE c.name = 'c3'",
+    "SELECT o.id, c.name FROM orders o JOIN people.customers AS c ON o.customer = c.id WHERE c.name = 'c3'",
     "SELECT c.name, o.id FROM people.customers AS c LEFT JOIN orders AS o ON o.customer = c.id AND o.id < 5",
     "SELECT * FROM orders SEMI JOIN people.customers AS c ON customer = c.id AND c.id = 2",
     "FROM orders SELECT id WHERE note IS NULL AND id BETWEEN 3 AND 30",
     "FROM orders WHERE note LIKE 'note 1%' ORDER BY id DESC LIMIT 3",
-    "WITH big AS (SELECT * FROM orders WHERE price > 200), orders AS (SELECT 1 AS one) SELECT * FROM big, orders",
+    "WITH big AS (FROM orders WHERE price > 200), orders AS (SELECT 1 AS one) SELECT * FROM big, orders",
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT sum(n) FROM t",
     "SELECT id, row_number() OVER (PARTITION BY customer ORDER BY id) AS place FROM orders QUALIFY place = 2",
     "SELECT * EXCLUDE (note, price), price * 2 AS twice FROM orders WHERE id IN (SELECT max(id) FROM orders)",
@@ -65,16 +66,20 @@ def test_queries_answer_as_duckdb_does(filled: Twins) -> None:
 def test_parameters_are_bound_by_place_number_and_name(filled: Twins) -> None:
     filled.same("SELECT id FROM orders WHERE id > ? AND id < ? ORDER BY id", [3, 9])
     filled.same("SELECT $2, $1, id FROM orders WHERE id = $1", [4, "x' OR 1 = 1 --"])
-    filled.same("SELECT note FROM orders WHERE day = $day AND id <> $id", {"day": dt.date(2024, 1, 5), "id": 9})
+    filled.same(
+        "SELECT note FROM orders WHERE day = $day AND id <> $id", {"day": dt.date(2024, 1, 5), "id": 9}
+    )
     filled.same("SELECT id FROM orders WHERE list_contains($ids, id) ORDER BY id", {"ids": [1, 2]})
 
 
 def test_views_and_macros_are_read_where_they_are(filled: Twins) -> None:
     for statement in (
-        "CREATE VIEW people.rich AS SELECT c.*, o.price FROM people.customers AS c JOIN main.orders AS o ON o.customer = c.id",
+        "CREATE VIEW people.rich AS SELECT c.*, o.price "
+        "FROM people.customers AS c JOIN main.orders AS o ON o.customer = c.id",
         "CREATE VIEW few (a, b) AS SELECT id, price FROM people.rich WHERE price > 240",
         "CREATE MACRO twice(x) AS x * 2",
-        "CREATE MACRO people.found(wanted, most := 3) AS TABLE SELECT id FROM main.orders WHERE customer = wanted LIMIT most",
+        "CREATE MACRO people.found(wanted, most := 3) AS TABLE "
+        "SELECT id FROM main.orders WHERE customer = wanted LIMIT most",
     ):  # fmt: skip
         filled.do(statement)
     for query in (
@@ -153,9 +158,7 @@ def test_a_lake_joins_its_catalogs(lake: forklake.Lake, catalog: forklake.Catalo
     catalog.sql("CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1), (2)")
     fork = lake.fork(catalog, "agent")
     fork.sql("INSERT INTO t VALUES (3)")
-    joined = lake.sql(
-        "SELECT a.id FROM agent.main.t AS a ANTI JOIN main_catalog.main.t AS b ON a.id = b.id"
-    )
+    joined = lake.sql("SELECT a.id FROM agent.main.t AS a ANTI JOIN main_catalog.main.t AS b ON a.id = b.id")
     assert joined.to_rows() == [(3,)]
     with pytest.raises(forklake.TableNotFound):
         fork.sql("SELECT * FROM main_catalog.main.t")

@@ -18,6 +18,7 @@ from forklake.model.sql.predicate import Predicate
 from forklake.model.types.arrow import to_arrow
 from forklake.model.types.data_types import Scalar, to_sql
 from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
+from forklake.store.retention import check_retained
 
 _VIRTUAL: Mapping[str, tuple[str, str]] = {
     "rowid": (ROW_ID, "BIGINT"),
@@ -65,6 +66,10 @@ class QueryTable:
     def read(self, workbench: Workbench, storage: Storage, pruning: Predicate | None) -> Relation:
         """Let the view show the rows, without files that cannot have any that the query uses."""
         plan = plan_scan(self.source, pruning)
+        reader = self.source.reader
+        if self.source.is_stored:
+            # It may have been expired while it was planned, and some of its rows be gone.
+            check_retained(reader.database, reader.catalog, reader.at)
         self.plan = plan
         columns = self.source.table.columns
         wanted = Wanted(

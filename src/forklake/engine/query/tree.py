@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from forklake.errors import InvalidSql
 from forklake.lazy.duckdb import duckdb
 
 Node = dict[str, Any]
@@ -44,7 +45,7 @@ class TableRef:
         """What the rest of the query calls it."""
         return str(self.node["alias"] or self.node["table_name"])
 
-    def replace(self, *parts: str) -> None:
+    def replace(self, *parts: str, at: tuple[str, Node] | None = None) -> None:
         """Let it stand for another table or view; its columns keep the name that they had before the dot."""
         catalog, schema, table = ("", "", *parts)[-3:]
         self.node.update(
@@ -52,7 +53,7 @@ class TableRef:
             catalog_name=catalog,
             schema_name=schema,
             table_name=table,
-            at_clause=None,
+            at_clause=None if at is None else self.node["at_clause"],
         )
 
 
@@ -107,6 +108,7 @@ class QueryTree:
     selects: list[Node] = field(default_factory=list[Node])
     has_conditions: bool = False
     """Whether there is any WHERE, ON, HAVING or QUALIFY, without which nothing can be pruned."""
+    natural_joins: list[Node] = field(default_factory=list[Node])
     is_changed: bool = False
 
     @classmethod
@@ -158,6 +160,8 @@ class QueryTree:
                 wheres = (node.get("where_clause"), node.get("having"), node.get("qualify"))
                 self.has_conditions |= any(part is not None for part in wheres)
             case "JOIN":
+                if node.get("ref_type") == "NATURAL":
+                    self.natural_joins.append(node)
                 self.has_conditions |= node.get("condition") is not None or bool(node.get("using_columns"))
             case "COLUMN_REF":
                 self.columns |= {str(part).lower() for part in node["column_names"]}
@@ -183,6 +187,11 @@ def hide_columns(tree: QueryTree, hidden: Mapping[int, tuple[str, frozenset[str]
         sources = [hidden[id(node)] for node in _direct_tables(select["from_table"]) if id(node) in hidden]
         if not sources:
             continue
+        if tree.natural_joins:
+            # They would be joined on.
+            raise InvalidSql(
+                "NATURAL JOIN and rowid, snapshot_id or filename do not go together: say USING (…)"
+            )
         for star in _stars(select["select_list"]):
             named = str(star["relation_name"]).lower()
             for name, columns in sources:

@@ -105,6 +105,7 @@ class Workbenches:
         self._storage = storage
         self._threads = threads
         self._idle: list[Workbench] = []
+        self._is_closed = False
         self._lock = threading.Lock()
 
     def take(self, folders: frozenset[str]) -> Workbench:
@@ -125,7 +126,7 @@ class Workbenches:
             workbench.close()
             return
         with self._lock:
-            if len(self._idle) < _MOST_IDLE:
+            if len(self._idle) < _MOST_IDLE and not self._is_closed:
                 self._idle.append(workbench)
                 return
         workbench.close()
@@ -142,7 +143,7 @@ class Workbenches:
     def close(self) -> None:
         """Let go of all that are idle."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            idle, self._idle, self._is_closed = self._idle, [], True
         for workbench in idle:
             workbench.close()
 

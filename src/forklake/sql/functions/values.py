@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from forklake.errors import InvalidArgument
+from forklake.model.options import parse_age
 
 _TRUTH = {"true": True, "false": False, "t": True, "f": False, "1": True, "0": False}
 
@@ -125,6 +126,11 @@ def _time_or_age(given: Any) -> datetime | timedelta:
 
 
 def _age(given: Any) -> timedelta:
+    if isinstance(given, str):
+        try:
+            given = parse_age("an age", given)
+        except InvalidArgument:
+            raise _Unfit from None
     if not isinstance(given, timedelta) or given < timedelta(0):
         raise _Unfit
     return given
@@ -144,6 +150,6 @@ WHOLES = Value("BIGINT[]", "a list of whole numbers", _wholes)
 SHARE = Value("DOUBLE", "a number from 0 to 1", _share)
 TIME = Value("TIMESTAMPTZ", "a timestamp", _time)
 TIME_OR_AGE = Value("TIMESTAMPTZ | INTERVAL", "a timestamp or an interval", _time_or_age)
-AGE = Value("INTERVAL", "an interval such as INTERVAL '7 days'", _age)
+AGE = Value("INTERVAL", "an interval such as '7 days'", _age)
 MOMENT = Value("BIGINT | TIMESTAMPTZ", "the id of a snapshot or a timestamp", _moment)
 ANY = Value("ANY", "a value", lambda given: given)
