@@ -22,6 +22,7 @@ from forklake.model.names import quoted
 from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
+from forklake.sql.described import described
 from forklake.sql.macros import create_macro
 from forklake.sql.names import Found, Names
 from forklake.sql.syntax import check_syntax, names_in
@@ -319,11 +320,15 @@ class Binder:
 
     def _show(self, tree: QueryTree, node: TreeNode, names: Names) -> None:
         """SHOW TABLES and the like; DESCRIBE and SUMMARIZE of a query are DuckDB's own."""
-        if node.get("query") is not None:
-            return
         what = str(node["table_name"]).strip('"').lower()
-        kind = {"tables": "show_tables", "": "show_all_tables", "databases": "show_databases"}.get(what)
-        rows = None if kind is None else self.call((kind,), (), {})
+        if node.get("query") is not None:
+            rows = self._described(node, names)
+            if rows is None:
+                return
+        else:
+            kind = {"tables": "show_tables", "": "show_all_tables"}.get(what)
+            kind = "show_all_tables" if what == "__show_tables_expanded" else kind
+            rows = None if kind is None else self.call((kind,), (), {})
         if rows is None:
             if node["show_type"] == "SHOW_UNQUALIFIED" and names.relation((what,)) is None:
                 raise InvalidSql(f"SHOW {what.upper()} is not supported: SHOW TABLES and SHOW ALL TABLES are")
@@ -335,6 +340,18 @@ class Binder:
             table_name=self._keep(rows), column_name_alias=[], catalog_name="", at_clause=None,
         )  # fmt: skip
         tree.is_changed = True
+
+    def _described(self, node: TreeNode, names: Names) -> pa.Table | None:
+        """What DESCRIBE says of a table, which DuckDB does not know of a view."""
+        select = node["query"]
+        source = select.get("from_table") or {}
+        if node["show_type"] != "DESCRIBE" or source.get("type") != "BASE_TABLE":
+            return None
+        ref = TableRef(source)
+        found = names.relation(ref.parts, self._as_of(ref))
+        if found is None or not isinstance(found.item, Table):
+            return None
+        return described(found.item.columns)
 
     def _keep(self, rows: pa.Table) -> str:
         name = f"{self._token}rows{len(self.given)}"

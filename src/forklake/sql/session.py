@@ -163,7 +163,8 @@ def _of(one: st.Parsed, params: Parameters, statements: int) -> Parameters:
     """The parameters of one statement of several; refused if there are too few or too many."""
     if params is not None and not isinstance(params, Mapping | list | tuple):
         raise InvalidSql(f"parameters are a list or a dict, not {type(params).__name__}")
-    given = params if isinstance(params, Mapping) else {str(at + 1): each for at, each in enumerate(params or ())}
+    by_place = {str(at): value for at, value in enumerate(() if params is None else params, 1)}
+    given = params if isinstance(params, Mapping) else by_place
     missing = sorted(one.parameters - given.keys())
     if missing:
         listed = ", ".join(f"${name}" for name in missing)
@@ -250,8 +251,13 @@ def _(statement: st.Call, running: Running) -> SqlResult:
 
 @_execute.register
 def _(statement: st.Checkpoint, running: Running) -> SqlResult:
-    name = "checkpoint"
-    return SqlResult(running.query(f"SELECT * FROM {name}()"))
+    session = running.session
+    if isinstance(running.work, Transaction):
+        raise InvalidSql("CHECKPOINT is not part of a transaction: COMMIT it first")
+    if statement.catalog is not None and not session.is_catalog(statement.catalog):
+        raise InvalidSql(f'"{statement.catalog}" is another catalog: call CHECKPOINT there')
+    running.work.checkpoint()
+    return SqlResult()
 
 
 @_execute.register

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.sql.functions.function import Arguments, Caller, SqlFunction
+from forklake.sql.functions.introspection import INTROSPECTION
 from forklake.sql.functions.registry import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -36,7 +37,10 @@ def call_function(
     elif function is not None and len(name) > 1:
         _check_catalog(running, name[0])
     if function is None:
-        return None
+        listing = INTROSPECTION.get(own)
+        if listing is None or session.handle is None:
+            return None
+        return listing(Caller(session.lake, session.handle, session.work, session.schema))
     if function.is_change and running.options.read_only:
         raise InvalidSql(f"{own}() changes something, and only reading is allowed here")
     if session.handle is None:
