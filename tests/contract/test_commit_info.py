@@ -228,7 +228,7 @@ def test_inside_of_a_transaction_no_verb_takes_them(lake: forklake.Lake, tmp_pat
                 call()
         table.append([{"id": 1}], author=None, message=None)
     (made,) = catalog.snapshots()[len(before) :]
-    assert (made.author, made.changes) == ("ada", f"inserted_into_table:{catalog.table('t').id}")
+    assert (made.author, made.changes) == ("ada", f"inlined_insert:{catalog.table('t').id}")
 
 
 def test_a_bad_author_is_refused_before_anything_is_written(catalog: forklake.Catalog, tmp_path) -> None:

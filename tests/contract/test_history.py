@@ -123,5 +123,5 @@ def test_what_something_else_wrote_is_shown_in_its_own_notation(catalog: forklak
     table.append([{"id": 1}])
     at = catalog.snapshot
     raw(f"UPDATE ducklake_snapshot_changes SET footprint = NULL WHERE snapshot_id = {at}")
-    assert last(catalog) == f"inserted_into_table:{table.id}" == catalog.snapshots()[-1].changes
+    assert last(catalog) == f"inlined_insert:{table.id}" == catalog.snapshots()[-1].changes
     assert "_footprint" not in repr(catalog.snapshots()[-1])

@@ -101,6 +101,10 @@ class TableWrites:
     """Whether the table itself comes back, so that none of its rows are counted before."""
     brings_back: bool = False
     """Whether rows that come with their ids were not there."""
+    emptied: frozenset[bool] = frozenset()
+    """Of files that lost their last rows: whether they were inlined."""
+    compacted: frozenset[str] = frozenset()
+    """What DuckLake calls the compactions."""
 
     @property
     def paths(self) -> list[str]:
@@ -112,6 +116,22 @@ class TableWrites:
         """Whether rows were added, and not only moved."""
         written = any(file.newest_row is None for file in self.files)
         return self.inlined is not None or written or bool(self.adopted.files or self.returned)
+
+    @property
+    def insert_words(self) -> tuple[str, ...]:
+        """What DuckLake calls the inserts."""
+        files = any(file.newest_row is None for file in self.files)
+        files = files or bool(self.adopted.files or self.returned)
+        words = {"inserted_into_table": files, "inlined_insert": self.inlined is not None}
+        return tuple(word for word, holds in words.items() if holds)
+
+    @property
+    def delete_words(self) -> tuple[str, ...]:
+        """What DuckLake calls the deletes."""
+        inline = bool(self.inlined_deletes) or True in self.emptied
+        words = {"deleted_from_table": not inline or bool(self.deletes) or False in self.emptied}
+        words["inlined_delete"] = inline
+        return tuple(word for word, holds in words.items() if holds)
 
     @property
     def adds_rows(self) -> bool:
@@ -172,6 +192,8 @@ def write_staged(
         defaults=tuple(_defaults(table)) if staged.returned else (),
         was_dropped=staged.was_dropped,
         brings_back=staged.brings_back,
+        emptied=frozenset(file.inlined for key, file in staged.retired.items() if key not in staged.moved),
+        compacted=frozenset(staged.compacted),
     )
 
 

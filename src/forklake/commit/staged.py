@@ -93,6 +93,8 @@ class StagedRows:
     """Files of the base that are gone."""
     moved: set[DataFileId] = field(default_factory=set[DataFileId])
     """Those of them whose rows live on in a file that was added: a flush or a compaction."""
+    compacted: set[str] = field(default_factory=set[str])
+    """What DuckLake calls the compactions."""
     mappings: dict[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
     removed: int = 0
     """How many rows of the base were taken away."""

@@ -47,15 +47,21 @@ def changes_of_rows(
     """What a commit did to rows, as others have to know it."""
     for table in writes:
         about = named(table.table_id)
-        moved = ((Verb.FLUSH, table.flushed), (Verb.COMPACT, table.moved - table.flushed))
-        for verb, files in moved:
-            if files:
-                yield Change(verb, table.table_id, files=frozenset(files), **about)
+        if table.flushed:
+            yield Change(Verb.FLUSH, table.table_id, files=table.flushed, **about)
+        if table.moved - table.flushed:
+            words = tuple(sorted(table.compacted))
+            files = table.moved - table.flushed
+            yield Change(Verb.COMPACT, table.table_id, files=files, words=words, **about)
         if table.inserts:
             detail = UNLESS_THERE if table.looked else None if table.adds_rows else REWRITTEN
-            yield Change(Verb.INSERT, table.table_id, detail=detail, paths=table.imported, **about)
+            words = table.insert_words
+            yield Change(
+                Verb.INSERT, table.table_id, detail=detail, paths=table.imported, words=words, **about
+            )
         if table.touched:
-            yield Change(Verb.DELETE, table.table_id, files=frozenset(table.touched), **about)
+            words = table.delete_words
+            yield Change(Verb.DELETE, table.table_id, files=table.touched, words=words, **about)
 
 
 def write_rows(

@@ -53,6 +53,10 @@ class Committer:
         except ForklakeError as error:
             draft.may_stand = isinstance(error, StoreError)
             raise
+        made = published.head
+        context.committed[made.catalog_id] = max(
+            made.snapshot_id, context.committed.get(made.catalog_id, made.snapshot_id)
+        )
         if not (published.rebased or plan.burnt_columns or plan.returning or plan.merged):
             # Nobody else changed anything, so the new structure is known without reading it.
             context.states.put(draft.state.after(published.head, published.pairs), latest=True)

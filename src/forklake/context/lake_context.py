@@ -10,6 +10,7 @@ from forklake.data.storage.storage import Storage
 from forklake.engine.local import Engine
 from forklake.engine.query.workbench import Workbenches
 from forklake.errors import StorageError
+from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import is_absolute
 from forklake.model.options import Options, option_text, parse_option
 from forklake.store.backend import Database
@@ -28,6 +29,8 @@ class LakeContext:
         self.engine = Engine(storage)
         self.workbenches = Workbenches(storage)
         self.statistics = StatisticsCache()
+        self.committed: dict[CatalogId, SnapshotId] = {}
+        """The last snapshot of each catalog that was committed through this lake."""
         self._options: Options | None = None
 
     @property

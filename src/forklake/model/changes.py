@@ -80,6 +80,8 @@ class Change:
     """Paths of imported files."""
     rows: frozenset[int] = frozenset()
     """Ids of rows that `prefer` of a merge decided."""
+    words: tuple[str, ...] = field(default=(), compare=False)
+    """What DuckLake calls it, where that says how it was done; others need not know."""
 
     def __str__(self) -> str:
         """One clause for people, such as `table "users" was altered`."""
@@ -184,7 +186,13 @@ def describe(change: Change, *, changed: bool = False) -> str:
 
 def notation(changes: Iterable[Change]) -> str:
     """`changes_made` as DuckLake writes it, each entry once."""
-    return ",".join(dict.fromkeys(_entry(change) for change in changes))
+    return ",".join(dict.fromkeys(entry for change in changes for entry in _entries(change)))
+
+
+def _entries(change: Change) -> Iterable[str]:
+    if change.words:
+        return [f"{word}:{change.object_id}" for word in change.words]
+    return [_entry(change)]
 
 
 def _entry(change: Change) -> str:

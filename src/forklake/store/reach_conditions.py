@@ -93,9 +93,11 @@ REASON = " ".join(
     (
         "CASE WHEN NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l",
         "WHERE l.catalog_id = e.catalog_id AND l.source_catalog_id = e.catalog_id) THEN 'catalog dropped'",
-        "ELSE COALESCE((SELECT CASE WHEN c.changes_made LIKE '%compacted%' OR c.changes_made LIKE '%flushed%'",  # noqa: E501
+        "ELSE COALESCE((SELECT CASE WHEN c.changes_made LIKE '%merge_adjacent%'",
+        "OR c.changes_made LIKE '%rewrite_delete%' OR c.changes_made LIKE '%inline_flush%'",
         "THEN 'compacted' WHEN c.changes_made LIKE '%dropped_table%' THEN 'table dropped'",
-        "WHEN c.changes_made LIKE '%deleted_from_table%' THEN 'replaced' END",
+        "WHEN c.changes_made LIKE '%deleted_from_table%' OR c.changes_made LIKE '%inlined_delete%'",
+        "THEN 'replaced' END",
         "FROM ducklake_snapshot_changes c WHERE c.catalog_id = e.catalog_id AND c.snapshot_id = e.end_snapshot),",  # noqa: E501
         "'snapshot expired') END",
     )

@@ -11,7 +11,6 @@ _NAME = re.compile(_QUOTED)
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
 _KEYS = {
-    "created_catalog": "catalogs_created",
     "created_schema": "schemas_created",
     "dropped_schema": "schemas_dropped",
     "created_table": "tables_created",
@@ -42,6 +41,9 @@ def changes_made(notation: str) -> dict[str, list[str]]:
     """The entries of DuckLake's notation by what they are."""
     found: dict[str, list[str]] = {}
     for word, what in _entries(notation):
+        if word == "created_catalog":
+            # Every catalog begins so, and the list is of one.
+            continue
         listed = found.setdefault(_KEYS.get(word, word), [])
         if what not in listed:
             listed.append(what)

@@ -37,8 +37,6 @@ class Caller:
     """Where changes take effect: the open transaction, or the catalog itself."""
     schema: str = "main"
     """The schema that unqualified names mean."""
-    last_committed: int | None = None
-    """The last snapshot that this session committed."""
     is_read_only: bool = False
     view_columns: Callable[[View], Sequence[tuple[str, str]] | None] = _unknown
     """Names and types of the columns of a view; None if it cannot be read as it is."""
@@ -47,6 +45,11 @@ class Caller:
     def base(self) -> int:
         """The snapshot that is read."""
         return scope_of(self.work).read().head.snapshot_id
+
+    @property
+    def last_committed(self) -> int | None:
+        """The last snapshot of the catalog that this program committed through this lake."""
+        return scope_of(self.catalog).context.committed.get(self.catalog.id)
 
     @property
     def is_in_transaction(self) -> bool:

@@ -129,7 +129,7 @@ FUNCTIONS = (
     ),
     SqlFunction(
         "last_committed_snapshot",
-        "The last snapshot that this session committed; NULL if it has not committed any.",
+        "The last snapshot that was committed through this lake; NULL if there was none.",
         _last_committed_snapshot,
         columns=_ID,
     ),
