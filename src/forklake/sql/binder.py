@@ -9,7 +9,7 @@ from typing import Any
 
 from forklake.context.lake_context import LakeContext
 from forklake.engine.query.errors import refused
-from forklake.engine.query.filters import pushed_filters
+from forklake.engine.query.filters import own_filter, pushed_filters
 from forklake.engine.query.run import Parameters
 from forklake.engine.query.tables import VIRTUAL, QueryTable
 from forklake.engine.query.tree import FunctionRef, QueryTree, TableRef, expression_sql, hide_columns
@@ -19,6 +19,7 @@ from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Macro, Table, View
 from forklake.model.names import quoted
+from forklake.model.sql.predicate import Predicate
 from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
@@ -115,6 +116,7 @@ class Binder:
         self._queries.append(query)
         if tree is None:
             check_syntax(text)
+            self.workbench.forget_views()
             self._read_without_tree(text, names)
         else:
             self._read_tree(query, tree, names, inside)
@@ -370,24 +372,34 @@ class Binder:
         """Plan what the queries read and let the workbench have it. Returns the SQL to run."""
         used = [*self.tables.values(), *(table for table in self.given.values() if table is not None)]
         used = list({id(table): table for table in used}.values())
-        pruning: dict[str, Any] = {}
+        pruning: dict[str, Predicate] = {}
         with refused(self.context.storage):
             self._begin()
             if used and any(query.tree is None or query.tree.has_conditions for query in self._queries):
-                for table in used:
-                    table.stand_in(self.workbench)
-                self._create_views()
-                texts = [query.sql(self.workbench) for query in queries]
-                columns = {table.prefix: table.source.table.columns for table in used}
-                if len(texts) == 1:
-                    pruning = pushed_filters(
-                        self.workbench.connection, texts[0], self._used(texts[0]), columns
-                    )
+                pruning = self._pruning(used, queries)
             for table in used:
                 table.read(self.workbench, self.context.storage, pruning.get(table.prefix))
             self._create_views()
             self.context.engine.verify(*(table.plan for table in used if table.plan is not None))
             return tuple(query.sql(self.workbench) for query in queries)
+
+    def _pruning(self, used: Sequence[QueryTable], queries: Sequence[Query]) -> dict[str, Predicate]:
+        """Which rows of each table the queries can use, as far as that can be told."""
+        if len(queries) > 1:
+            return {}
+        (query,) = queries
+        if len(used) == len(self._queries) == 1 and query.tree is not None:
+            found = own_filter(
+                self.workbench.connection, query.tree, self.params, used[0].source.table.columns
+            )
+            if found is not None:
+                return {used[0].prefix: found}
+        for table in used:
+            table.stand_in(self.workbench)
+        self._create_views()
+        sql = query.sql(self.workbench)
+        columns = {table.prefix: table.source.table.columns for table in used}
+        return pushed_filters(self.workbench.connection, sql, self._used(sql), columns)
 
     def used(self, sql: str) -> Parameters:
         """The parameters of a statement that was made of parts of the user's."""

@@ -54,6 +54,11 @@ class Session:
         return None if self.handle is None else self.handle.name
 
     @property
+    def owner(self) -> object:
+        """Whose statements these are: what other catalogs have read is not kept for them."""
+        return None if self.is_of_lake or self.handle is None else self.handle.id
+
+    @property
     def work(self) -> Catalog | Transaction:
         """Where changes take effect."""
         found = self.fixed or self.open or self.handle

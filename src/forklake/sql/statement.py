@@ -83,13 +83,13 @@ class Running:
     def binder(self, draft: Draft | None = None) -> Generator[Binder]:
         """What binds queries of this statement, for the time of a block."""
         access = self.access
-        with self.context.workbenches.one(access.directories) as workbench:
+        with self.context.workbenches.one(access.directories, self.session.owner) as workbench:
             yield self._binder(workbench, access, draft)
 
     def query(self, text: str) -> Rows:
         """The rows of a query."""
         access, context = self.access, self.context
-        workbench = context.workbenches.take(access.directories)
+        workbench = context.workbenches.take(access.directories, self.session.owner)
         try:
             binder = self._binder(workbench, access, None)
             (sql,) = binder.prepare(binder.read(text))

@@ -11,12 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from forklake.engine.query.tree import NOWHERE, QueryTree, expression_sql
 from forklake.errors import ForklakeError
 from forklake.lazy.duckdb import duckdb
 from forklake.model.entities import Column
 from forklake.model.sql.predicate import Predicate, parse_predicate
 from forklake.model.sql.predicate_tree import Node, all_of, any_of
 from forklake.model.table.columns import Columns
+
+_KINDS: Mapping[type, str] = {int: "BIGINT", str: "VARCHAR", bool: "BOOLEAN"}
+"""Values whose form in a tree is certain."""
 
 
 def stand_in_column(prefix: str, column: Column) -> str:
@@ -48,6 +52,58 @@ def pushed_filters(
             return {}
     # A table that is read twice is read for both.
     return {prefix: _predicate(any_of(nodes)) for prefix, nodes in found.items()}
+
+
+def own_filter(
+    connection: duckdb.DuckDBPyConnection,
+    tree: QueryTree,
+    params: Sequence[Any] | Mapping[str, Any] | None,
+    columns: Columns,
+) -> Predicate | None:
+    """The condition of a query on one table, which needs no optimiser; None if it takes more to know it."""
+    if len(tree.selects) != 1 or tree.selects[0]["from_table"].get("type") != "BASE_TABLE":
+        return None
+    condition = tree.selects[0]["where_clause"]
+    if condition is None:
+        return None
+    table = tree.selects[0]["from_table"]
+    known = {str(table["alias"] or table["table_name"]).lower()}
+    try:
+        text = expression_sql(connection, _unqualified(condition, known, columns, params))
+        return _predicate(parse_predicate(text, columns).tree)
+    except (ForklakeError, KeyError):
+        return None
+
+
+def _unqualified(
+    node: Any, tables: set[str], columns: Columns, params: Sequence[Any] | Mapping[str, Any] | None
+) -> Any:
+    """A condition whose columns are named without their table, and with the values of parameters."""
+    if isinstance(node, list):
+        return [_unqualified(child, tables, columns, params) for child in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") == "COLUMN_REF":
+        names = node["column_names"]
+        is_column = any(column.name.lower() == names[0].lower() for column in columns)
+        if len(names) > 1 and names[0].lower() in tables and not is_column:
+            return {**node, "column_names": names[1:]}
+        return node
+    if node.get("type") == "VALUE_PARAMETER":
+        return _constant(params, node["identifier"])
+    return {key: _unqualified(child, tables, columns, params) for key, child in node.items()}
+
+
+def _constant(params: Sequence[Any] | Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    if params is None:
+        raise KeyError(name)
+    value = params[name] if isinstance(params, Mapping) else params[int(name) - 1]
+    kind = _KINDS.get(type(value))
+    if kind is None or (kind == "BIGINT" and not -(2**63) <= value < 2**63):
+        raise KeyError(name)
+    constant = {"type": {"id": kind, "type_info": None}, "is_null": False, "value": value}
+    node = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": NOWHERE}
+    return {**node, "value": constant}
 
 
 def _predicate(node: Node) -> Predicate:

@@ -11,6 +11,9 @@ from forklake.errors import InvalidSql
 from forklake.lazy.duckdb import duckdb
 
 Node = dict[str, Any]
+_MOST_KNOWN, _LONGEST_KNOWN = 256, 100_000
+_known: dict[str, str] = {}
+"""What the parser said of texts that may come again."""
 NOWHERE = 18446744073709551615
 """What the parser says of places that it does not know."""
 
@@ -114,8 +117,7 @@ class QueryTree:
     @classmethod
     def read(cls, connection: duckdb.DuckDBPyConnection, sql: str) -> QueryTree | None:
         """The tree of a query, or None if DuckDB has none for it: what does not parse, and PIVOT."""
-        row = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchone()
-        answer: Any = json.loads(row[0]) if row else {"error": True}
+        answer: Any = json.loads(_serialized(connection, sql))
         if answer["error"] or len(answer["statements"]) != 1:
             return None
         tree = cls(answer)
@@ -170,6 +172,19 @@ class QueryTree:
                 self.calls.add(tuple(str(part).lower() for part in parts if part))
             case _:
                 pass
+
+
+def _serialized(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """The answer of the parser, which depends on nothing but the text."""
+    found = _known.get(sql)
+    if found is None:
+        row = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchone()
+        found = str(row[0]) if row else '{"error": true}'
+        if len(found) <= _LONGEST_KNOWN:
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[sql] = found
+    return found
 
 
 def expression_sql(connection: duckdb.DuckDBPyConnection, expression: Node) -> str:

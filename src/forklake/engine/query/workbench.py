@@ -32,9 +32,13 @@ _CONFIG = {
 class Workbench:
     """A DuckDB of its own, in which views stand for tables of a lake."""
 
-    def __init__(self, storage: Storage, folders: frozenset[str], threads: int | None = None) -> None:
+    def __init__(
+        self, storage: Storage, folders: frozenset[str], owner: object, threads: int | None = None
+    ) -> None:
         """Open it. Afterwards nothing but these folders can be reached, and that cannot be changed."""
         self.folders = folders
+        self.owner = owner
+        """The catalog whose statements it runs: it holds views of no other."""
         spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-sql-{id(self):x}.tmp"
         config: Any = _CONFIG | {"temp_directory": str(spill)}
         config |= {} if threads is None else {"threads": str(threads)}
@@ -49,11 +53,14 @@ class Workbench:
         self._schemas: set[tuple[str, str]] = set()
         self._registered: list[str] = []
         self._temporary: list[str] = []
+        self._used: tuple[str, str] | None = None
 
     def use(self, catalog: str, schema: str) -> None:
         """Let names without a schema be those of one."""
-        self.add_schema(catalog, schema)
-        self.connection.execute(f"USE {quoted(catalog)}.{quoted(schema)}")
+        if self._used != (catalog, schema):
+            self.add_schema(catalog, schema)
+            self.connection.execute(f"USE {quoted(catalog)}.{quoted(schema)}")
+            self._used = (catalog, schema)
 
     def add_schema(self, catalog: str, schema: str) -> None:
         """A place for views."""
@@ -78,19 +85,23 @@ class Workbench:
         """Run a statement; its result is that of the connection."""
         self.connection.execute(sql, params) if params else self.connection.execute(sql)
 
-    def clear(self) -> None:
-        """Forget what the last statement needed."""
-        self.connection.execute("USE memory.main")
+    def release(self) -> None:
+        """Let go of the rows that the last statement needed. Views stay, and nobody names them by chance."""
         for name in self._temporary:
             self.connection.execute(f"DROP TABLE IF EXISTS temp.main.{quoted(name)}")
-        self._temporary.clear()
-        for catalog in self._attached:
-            self.connection.execute(f"DETACH {quoted(catalog)}")
         for name in self._registered:
             self.connection.unregister(name)
+        self._temporary.clear()
+        self._registered.clear()
+
+    def forget_views(self) -> None:
+        """For statements of which nobody knows what they name."""
+        self.connection.execute("USE memory.main")
+        for catalog in self._attached:
+            self.connection.execute(f"DETACH {quoted(catalog)}")
         self._attached.clear()
         self._schemas.clear()
-        self._registered.clear()
+        self._used = None
 
     def close(self) -> None:
         """Let go of it."""
@@ -108,33 +119,33 @@ class Workbenches:
         self._is_closed = False
         self._lock = threading.Lock()
 
-    def take(self, folders: frozenset[str]) -> Workbench:
-        """One that reaches the files of the lake and these folders, no more."""
+    def take(self, folders: frozenset[str], owner: object) -> Workbench:
+        """One for statements of a catalog, which reaches the files of the lake and these folders, no more."""
         wanted = folders | {_folder(self._storage.data_path), f"{Path(empty_file()).parent}/"}
         with self._lock:
             for at, workbench in enumerate(self._idle):
-                if workbench.folders == wanted:
+                if workbench.folders == wanted and workbench.owner == owner:
                     return self._idle.pop(at)
-        return Workbench(self._storage, wanted, self._threads)
+        return Workbench(self._storage, wanted, owner, self._threads)
 
     def give_back(self, workbench: Workbench) -> None:
-        """When a statement is done with it."""
+        """When a statement is done with it. The one that was not used for longest makes room."""
         try:
-            workbench.clear()
+            workbench.release()
         except duckdb.Error:
             # An interrupted statement may leave it in a state that nobody needs to understand.
             workbench.close()
             return
         with self._lock:
-            if len(self._idle) < _MOST_IDLE and not self._is_closed:
-                self._idle.append(workbench)
-                return
-        workbench.close()
+            self._idle.insert(0, workbench)
+            gone = self._idle.pop() if self._is_closed or len(self._idle) > _MOST_IDLE else None
+        if gone is not None:
+            gone.close()
 
     @contextmanager
-    def one(self, folders: frozenset[str] = frozenset()) -> Generator[Workbench]:
+    def one(self, folders: frozenset[str], owner: object) -> Generator[Workbench]:
         """One for the time of a block."""
-        workbench = self.take(folders)
+        workbench = self.take(folders, owner)
         try:
             yield workbench
         finally:
