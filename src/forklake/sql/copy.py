@@ -6,6 +6,7 @@ from forklake.api.sql_result import SqlResult
 from forklake.engine.query.run import Rows
 from forklake.errors import InvalidSql
 from forklake.sql import statements as st
+from forklake.sql.constants import text_of
 from forklake.sql.rows import insert_rows
 from forklake.sql.statement import Running
 
@@ -16,7 +17,7 @@ def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
     """COPY … TO a file, which the caller has to allow."""
     if running.options.read_only:
         raise InvalidSql("COPY … TO writes a file, and only reading is allowed here")
-    path = running.access.check_path(statement.path, "COPY … TO")
+    path = running.access.check_path(text_of(statement.path, running), "COPY … TO")
     options = "" if statement.options is None else f" ({statement.options.text})"
     with running.binder() as binder:
         (sql,) = binder.prepare(binder.read(statement.query.text))
@@ -29,7 +30,7 @@ def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
 
 def copy_from(statement: st.CopyFrom, running: Running) -> SqlResult | int:
     """COPY a table FROM a file, as INSERT from the function that reads it."""
-    path = statement.path.replace("'", "''")
+    path = text_of(statement.path, running).replace("'", "''")
     given = "" if statement.options is None else statement.options.text
     options = [part.strip() for part in given.split(",") if part.strip()]
     format, passed = None, list[str]()

@@ -10,7 +10,7 @@ from forklake.api.sql_result import SqlResult, counted
 from forklake.api.staged_rows import take_rows
 from forklake.api.table import Table as TableHandle
 from forklake.commit.draft import Draft
-from forklake.commit.write_target import folder_of
+from forklake.commit.write_target import OPTION, folder_of
 from forklake.errors import (
     ColumnNotFound,
     InvalidArgument,
@@ -23,11 +23,13 @@ from forklake.errors import (
 )
 from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
+from forklake.model.options import option_text, parse_table_option
 from forklake.model.sql.ddl import ColumnSpec, columns_of
 from forklake.model.table.columns import build, find
 from forklake.model.table.partition_and_sort import partition_fields, sort_keys
 from forklake.sql import statements as st
 from forklake.sql.ages import age
+from forklake.sql.constants import value_of
 from forklake.sql.rows import computed_query, types_of
 from forklake.sql.statement import Running
 
@@ -178,6 +180,8 @@ def _create(
     table = draft.create_table(name, built)
     draft.set_partitioning(table, partition_fields(statement.partitioned_by, built))
     draft.set_sort_order(table, sort_keys(statement.sorted_by, built))
+    for option, value in statement.options:
+        draft.set_tag(table, None, f"{OPTION}{option}", option_text(parse_table_option(option, value)))
     for column, spec in zip(built, specs, strict=True):
         if spec.comment is not None:
             draft.set_tag(table, column.id, "comment", spec.comment)
@@ -321,7 +325,7 @@ def _(statement: st.CreateIndex, running: Running) -> SqlResult:
 def _(statement: st.ForkCatalog, running: Running) -> SqlResult:
     options: dict[str, Any] = {"if_not_exists": statement.if_not_exists}
     if statement.ttl is not None:
-        options["ttl"] = age(statement.ttl)
+        options["ttl"] = age(value_of(statement.ttl, running))
     if statement.at is not None:
         with running.binder() as binder:
             row = binder.workbench.connection.execute(f"SELECT {statement.at[1].text}").fetchone()

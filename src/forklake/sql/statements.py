@@ -34,13 +34,16 @@ class ObjectName:
         return ".".join(self.parts)
 
 
+Options = tuple[tuple[str, object], ...]
+"""Names with numbers, strings, truth values, None, or the Fragment of a parameter."""
+
 ColumnPath = tuple[str, ...]
 """A column, or a field of a struct: `("address", "zip")`. Elements of lists are named `element`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE, SHOW, PIVOT and whatever else gives rows by itself."""
+    """SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE, SHOW, PIVOT: whatever returns rows by itself."""
 
     text: Fragment
 
@@ -51,6 +54,8 @@ class Explain:
 
     statement: Statement
     analyze: bool = False
+    format: str | None = None
+    """Of EXPLAIN (FORMAT json), in lower case."""
 
 
 # ---- Definitions ---
@@ -87,7 +92,11 @@ class CreateTable:
     with_data: bool = True
     like: ObjectName | None = None
     partitioned_by: tuple[str, ...] = ()
+    """As written: `region`, `year(ts)`, `bucket(16, id)`."""
     sorted_by: tuple[str, ...] = ()
+    """As written: `ts DESC NULLS LAST`."""
+    options: Options = ()
+    """WITH (name = value)."""
     or_replace: bool = False
     if_not_exists: bool = False
 
@@ -105,7 +114,7 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class MacroOverload:
-    """One of the bodies of a macro."""
+    """One of the bodies of a macro. Either all are expressions, or all are queries."""
 
     parameters: tuple[tuple[str, str | None, str | None], ...]
     """Name, type and default of each."""
@@ -198,9 +207,9 @@ class SetSortOrder:
 
 @dataclass(frozen=True, slots=True)
 class SetOptions:
-    """SET (name = value) and RESET (name): options of a table."""
+    """SET (name = value) and RESET (name): options of a table. Those that are reset are None."""
 
-    options: tuple[tuple[str, object], ...]
+    options: Options
 
 
 AlterAction = (
@@ -245,9 +254,11 @@ class CreateIndex:
     name: str
     table: ObjectName
     kind: str | None
-    columns: tuple[str, ...]
-    include: tuple[str, ...] = ()
-    options: tuple[tuple[str, object], ...] = ()
+    """In lower case."""
+    columns: tuple[ColumnPath, ...]
+    include: tuple[ColumnPath, ...] = ()
+    options: Options = ()
+    unique: bool = False
     if_not_exists: bool = False
 
 
@@ -260,11 +271,14 @@ class Insert:
 
     table: ObjectName
     query: Fragment | None
-    """A query or VALUES, with the WITH before INSERT; None for DEFAULT VALUES."""
+    """A query or VALUES; None for DEFAULT VALUES.
+
+    With a WITH before INSERT it begins with that, and what stands between became spaces: all is where it was.
+    """
     columns: tuple[str, ...] = ()
     by_name: bool = False
     default_places: tuple[tuple[int, int, int], ...] = ()
-    """Where VALUES say DEFAULT: start and end within the query, and the place of the column."""
+    """Where VALUES say DEFAULT: start and end within the query, and the place of the column from 0."""
     alias: str | None = None
     returning: Fragment | None = None
 
@@ -274,6 +288,7 @@ class Assignment:
     """`column = expression`; no expression stands for DEFAULT."""
 
     path: ColumnPath
+    """As written: a column, a field of one, or either with the table or its alias before it."""
     value: Fragment | None
 
 
@@ -317,6 +332,7 @@ class When:
     """A WHEN clause of MERGE INTO."""
 
     match: Literal["matched", "not matched", "not matched by source"]
+    """NOT MATCHED is NOT MATCHED BY TARGET."""
     action: Literal["update", "delete", "insert", "nothing", "error"]
     condition: Fragment | None = None
     assignments: tuple[Assignment, ...] = ()
@@ -325,7 +341,8 @@ class When:
     """Of INSERT (…)."""
     values: tuple[Fragment | None, ...] = ()
     """Of INSERT … VALUES; None stands for DEFAULT; none for INSERT, INSERT *, BY NAME and BY POSITION."""
-    by_position: bool = False
+    by_name: bool = False
+    """UPDATE BY NAME and INSERT BY NAME: otherwise columns go by their position, as in DuckDB."""
     default_values: bool = False
     message: Fragment | None = None
     """Of ERROR."""
@@ -353,7 +370,8 @@ class CopyTo:
 
     query: Fragment
     """A table is written as FROM table."""
-    path: str
+    path: str | Fragment
+    """A parameter, or an expression in brackets, is a fragment."""
     options: Fragment | None = None
     """What stands in the brackets after the file."""
 
@@ -363,7 +381,7 @@ class CopyFrom:
     """COPY table FROM file."""
 
     table: ObjectName
-    path: str
+    path: str | Fragment
     columns: tuple[str, ...] = ()
     options: Fragment | None = None
 
@@ -376,11 +394,12 @@ class TransactionControl:
     """BEGIN, COMMIT, ROLLBACK."""
 
     action: Literal["begin", "commit", "rollback"]
+    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """USE, SET schema and SET search_path."""
+    """USE, SET schema and SET search_path; RESET of these is `main`."""
 
     name: ObjectName
 
@@ -410,12 +429,13 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ForkCatalog:
-    """FORK CATALOG parent AS child [AT (VERSION => n)] [TTL '7 days'] [IF NOT EXISTS]."""
+    """FORK CATALOG [IF NOT EXISTS] parent AS child [AT (VERSION => n)] [TTL '7 days']."""
 
     parent: str
     child: str
     at: tuple[Literal["version", "timestamp"], Fragment] | None = None
-    ttl: str | None = None
+    ttl: str | Fragment | None = None
+    """A parameter is a fragment."""
     if_not_exists: bool = False
 
 
@@ -443,8 +463,8 @@ class Prepare:
     """PREPARE name AS statement."""
 
     name: str
-    statement: Statement
-    text: str
+    prepared: Parsed
+    """The statement, with its parameters; PREPARE itself has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,4 +516,7 @@ class Parsed:
     start: int = 0
     """Where it begins in the whole text."""
     parameters: frozenset[str] = field(default_factory=frozenset[str])
-    """Names or numbers of its parameters: `1`, `2`, `name`."""
+    """Names or numbers of its parameters: `1`, `2`, `name`.
+
+    In parts of a statement `?` became `$1` and so on, so that each can run by itself; a `Query` is as it was.
+    """
