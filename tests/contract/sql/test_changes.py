@@ -60,6 +60,21 @@ def test_rows_are_changed_as_duckdb_changes_them(filled: Twins) -> None:
         filled.same("SELECT * FROM t ORDER BY ALL")
 
 
+def test_parameters_of_changes_are_those_of_their_places(filled: Twins) -> None:
+    filled.do("INSERT INTO t (s, id) VALUES (?, ?), (?, 52)", ["a", 51, "b"])
+    filled.do("UPDATE t SET s = ?, id = id + ?, v = ? WHERE id = ?", ["c", 100, 3, 51])
+    filled.do("DELETE FROM t USING other AS o WHERE o.id = t.id AND t.v > ? AND o.s <> ?", [90, "o9"])
+    filled.do(
+        "MERGE INTO t USING other AS o ON t.id = o.id + ? WHEN MATCHED AND t.id > ? THEN UPDATE SET s = ?, v = ? "
+        "WHEN NOT MATCHED AND o.id = ? THEN INSERT (s, id) VALUES (?, ?)",
+        [1, 10, "m", 5, 15, "n", 500],
+    )
+    filled.do("UPDATE t SET v = $v, s = $s WHERE id = $id", {"id": 3, "s": "named", "v": -1})
+    filled.same("SELECT * FROM t ORDER BY ALL")
+    filled.catalog.sql("PREPARE p AS UPDATE t SET s = ?, v = ? WHERE id = ?; EXECUTE p('x', 8, 4)")
+    assert filled.catalog.sql("SELECT s, v FROM t WHERE id = 4").to_rows() == [("x", 8)]
+
+
 def test_a_transaction_of_sql_is_one_snapshot(filled: Twins) -> None:
     catalog = filled.catalog
     before = catalog.snapshot
