@@ -207,14 +207,15 @@ class RowVerbs(ResultFormats):
         mapping: By = "field_id",
         allow_missing: bool = False,
         ignore_extra: bool = False,
+        hive: bool = True,
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
     ) -> int:
         """Add existing Parquet files to the table without copying them. Returns their number of rows.
 
         `mapping` says how columns are found: `field_id`, `by_name` (also in Hive folders such as
-        `region=eu/`), `by_position`, or a dict of names in the files to columns. Paths are files, folders or
-        glob patterns (`in/**/*.parquet`).
+        `region=eu/`, unless `hive` is False), `by_position`, or a dict of names in the files to columns.
+        Paths are files, folders or glob patterns (`in/**/*.parquet`).
         """
         check_mapping(mapping)
         context = self._scope.context
@@ -222,7 +223,9 @@ class RowVerbs(ResultFormats):
 
         def change(draft: Draft) -> int:
             table = draft.table(self._id)
-            inspection = Inspection(context.storage, table.columns, mapping, allow_missing, ignore_extra)
+            inspection = Inspection(
+                context.storage, table.columns, mapping, allow_missing, ignore_extra, hive=hive
+            )
             what = "" if progress is None else f"look into files for {draft.name_of(table)}"
             steps = Steps(progress, what, "files", len(files))
             return stage(draft, table, context.storage, inspect(inspection, files, steps))

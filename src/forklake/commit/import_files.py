@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
 
 from forklake.commit.draft import Draft
+from forklake.commit.import_partitions import partition_of
 from forklake.commit.staged import NewMappings
 from forklake.data.parquet.foreign_files import Existing, Inspection
 from forklake.data.storage.storage import Storage
@@ -165,9 +167,13 @@ def stage(draft: Draft, table: Table, storage: Storage, found: Iterable[Existing
     _refuse_known(storage, known, [existing.written for existing in files])
     staged = draft.staged(table)
     mappings = NewMappings(staged)
+    partitioning = draft.partitioning(table)
     for existing in files:
-        staged.add_file(existing.written, mapping_id=mappings.of(existing.names, existing.signature))
         written = existing.written
+        values = None if partitioning is None else partition_of(partitioning.fields, written.stats)
+        if partitioning is not None and values is not None:
+            written = replace(written, partition_id=partitioning.id, partition_values=values)
+        staged.add_file(written, mapping_id=mappings.of(existing.names, existing.signature))
         # Two who import one file under different names at the same time have its real name in common.
         staged.imported |= {written.path, _real(storage, written) or written.path}
     return sum(existing.written.record_count for existing in files)

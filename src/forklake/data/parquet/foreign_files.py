@@ -56,6 +56,8 @@ class Inspection:
     ignore_extra: bool = False
     row_ids: bool = False
     """Whether rows carry ids that count here."""
+    hive: bool = True
+    """Whether folders such as `region=eu/` have values of columns."""
 
     def inspect(self, path: str, relative: bool) -> Existing:
         """Match one file with the table, or say why it does not fit."""
@@ -88,7 +90,8 @@ class _Match:
     def existing(self, file: pq.ParquetFile, path: str, relative: bool, size: int, footer: int) -> Existing:
         columns = self.inspection.columns
         places = dict(_first_leaves(self.schema))
-        hive = {} if self.inspection.mapping == "field_id" else hive_values(path)
+        by_id = self.inspection.mapping == "field_id"
+        hive = {} if by_id or not self.inspection.hive else hive_values(path)
         found = self._top(hive)
         row_id = self._row_id() if self.inspection.row_ids else None
         self._refuse_extra({*found.values(), *(() if row_id is None else (row_id,))})

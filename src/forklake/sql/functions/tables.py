@@ -94,6 +94,7 @@ def _add_data_files(caller: Caller, values: Values) -> pa.Table:
         mapping="by_name",
         allow_missing=values.get("allow_missing", False),
         ignore_extra=values.get("ignore_extra_columns", False),
+        hive=values.get("hive_partitioning", True),
     )
     return answer(_ADDED, [])
 
