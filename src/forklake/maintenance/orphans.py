@@ -78,17 +78,19 @@ def orphans_in(
     *,
     older_than: object,
     dry_run: bool,
+    unknown: bool = True,
     progress: OnProgress | None = None,
 ) -> list[str]:
     """Remove Parquet files that nothing names in the folder of one catalog, whoever wrote them there.
 
-    Gives their addresses; a dry run gives those that would be removed.
+    Unless `unknown`, only those of the lake. Gives their addresses; a dry run gives those that would be
+    removed.
     """
     age = check_age(older_than)
     database.check_writable()
     paths: list[str] = []
     steps = Steps(progress, "look for orphans", "files", None)
-    _look(database, storage, folder, age, _Found(paths=paths), steps, unknown=True, dry_run=dry_run)
+    _look(database, storage, folder, age, _Found(paths=paths), steps, unknown=unknown, dry_run=dry_run)
     steps.end()
     return paths
 

@@ -142,3 +142,31 @@ def test_columns_from_folders_change_like_others(catalog, put, rows) -> None:
     assert len(rows(catalog.table("t", at=before))) == 4
     table.drop_column("w")
     assert rows(table)[0] == {"n": 1, "v": "new"}
+
+
+def test_folders_may_be_no_columns(catalog, put, rows, refused) -> None:
+    table = catalog.create_table("t", "n INT, region VARCHAR")
+    path = put("region=eu/a.parquet", ONE)
+    assert 'no column "region"' in refused(table, path, mapping="by_name", hive=False)
+    table.add_files(path, mapping="by_name", hive=False, allow_missing=True)
+    assert rows(table) == [{"n": 1, "region": None}, {"n": 2, "region": None}]
+
+
+def test_files_of_one_partition_are_not_rewritten_for_their_layout(catalog, put) -> None:
+    table = catalog.create_table(
+        "t", "n INT, region VARCHAR, at TIMESTAMP", partition_by=["region", "year(at)"]
+    )
+    times = pa.array([datetime(2024, 1, 1), datetime(2024, 12, 31)], pa.timestamp("us"))
+    paths = [put(f"region={region}/a.parquet", ONE.append_column("at", times)) for region in ("eu", "us")]
+    table.add_files(paths, mapping="by_name")
+    assert sorted(file.partition_values for file in table.files()) == [("eu", "2024"), ("us", "2024")]
+    assert table.compact().tables == ()
+    mixed = pa.array([datetime(2024, 1, 1), datetime(2025, 1, 1)], pa.timestamp("us"))
+    table.add_files(put("region=ch/b.parquet", ONE.append_column("at", mixed)), mapping="by_name")
+    assert [file.files_in for file in table.compact().tables] == [1]
+    assert sorted(file.partition_values for file in table.files()) == [
+        ("ch", "2024"),
+        ("ch", "2025"),
+        ("eu", "2024"),
+        ("us", "2024"),
+    ]

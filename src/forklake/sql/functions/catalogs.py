@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from forklake.api.scoped import scope_of
 from forklake.errors import InvalidArgument, MergeConflict
 from forklake.lazy.arrow import pa
 from forklake.model.changes import Conflict
 from forklake.model.entities import CatalogInfo
-from forklake.sql.functions.answers import Columns, answer
+from forklake.model.names import QualifiedName
+from forklake.sql.functions.answers import SUCCESS, Columns, answer, done
 from forklake.sql.functions.function import Caller, Parameter, SqlFunction, Values
 from forklake.sql.functions.values import AGE, FLAG, MOMENT, TEXT, TEXTS, one_of, or_null
+from forklake.store.lineages import fork_point
 
 _CATALOGS: Columns = {
     "catalog_name": "VARCHAR",
@@ -22,6 +25,20 @@ _CATALOGS: Columns = {
     "depth": "BIGINT",
     "created_at": "TIMESTAMP WITH TIME ZONE",
     "expires_at": "TIMESTAMP WITH TIME ZONE",
+}
+_FORKED: Columns = {
+    "catalog_name": "VARCHAR",
+    "catalog_id": "BIGINT",
+    "parent": "VARCHAR",
+    "fork_snapshot": "BIGINT",
+}
+_NAMED: Columns = {"catalog_name": "VARCHAR", "catalog_id": "BIGINT"}
+_REPLAYED: Columns = {
+    "fork": "VARCHAR",
+    "onto": "VARCHAR",
+    "snapshot_id": "BIGINT",
+    "refused": "VARCHAR",
+    "theirs": "VARCHAR",
 }
 _MERGED: Columns = {
     "source": "VARCHAR",
@@ -49,7 +66,6 @@ _CONFLICTS: Columns = {
     "row_count": "BIGINT",
     "files": "VARCHAR[]",
 }
-_DROPPED: Columns = {"catalog_name": "VARCHAR"}
 
 
 def _row(info: CatalogInfo) -> tuple[object, ...]:
@@ -73,8 +89,10 @@ def _fork(caller: Caller, values: Values) -> pa.Table:
     options: dict[str, Any] = {
         name: values[name] for name in ("at", "ttl", "data_path", "mode", "if_not_exists") if name in values
     }
-    made = caller.lake.fork(values.get("parent", caller.catalog.name), values["child"], **options)
-    return answer(_CATALOGS, [_row(info) for info in caller.lake.catalogs() if info.id == made.id])
+    parent = values.get("parent", caller.catalog.name)
+    made = caller.lake.fork(parent, values["child"], **options)
+    point = fork_point(scope_of(made).context.database, made.id)
+    return answer(_FORKED, [(made.name, made.id, parent, point)])
 
 
 def _merge(caller: Caller, values: Values) -> pa.Table:
@@ -139,17 +157,67 @@ def _diff(caller: Caller, values: Values) -> pa.Table:
     return answer(_DIFF, rows)
 
 
+def _diff_rows(caller: Caller, values: Values) -> pa.Table:
+    name = QualifiedName.parse(values["table"], schema=caller.schema)
+    found = caller.catalog.diff(values.get("other")).table(name)
+    if found is None:
+        since = values.get("other", "it was forked")
+        raise InvalidArgument(f'table "{name}" is not different from {since}: diff lists what is')
+    return found.rows().to_arrow()
+
+
+def _replay(caller: Caller, values: Values) -> pa.Table:
+    fork = caller.lake.catalog(values["fork"]) if "fork" in values else caller.catalog
+    found = fork.replay(values.get("onto"), dry_run=values.get("dry_run", False))
+    place = (found.fork, found.onto, found.snapshot)
+    rows = [(*place, str(one.ours), str(one.theirs)) for one in found.refused]
+    return answer(_REPLAYED, rows or [(*place, None, None)])
+
+
+def _create_catalog(caller: Caller, values: Values) -> pa.Table:
+    made = caller.lake.create_catalog(values["name"], if_not_exists=values.get("if_not_exists", False))
+    return answer(_NAMED, [(made.name, made.id)])
+
+
 def _drop_catalog(caller: Caller, values: Values) -> pa.Table:
     name = values["name"]
     if values.get("if_exists", False) and name not in caller.lake:
-        return answer(_DROPPED, [])
+        return answer(_NAMED, [])
+    found = caller.lake.catalog(name)
     caller.lake.drop_catalog(name)
-    return answer(_DROPPED, [(name,)])
+    return answer(_NAMED, [(found.name, found.id)])
+
+
+def _drop_expired(caller: Caller, values: Values) -> pa.Table:
+    return answer(_GONE, [(name,) for name in caller.lake.drop_expired()])
+
+
+def _undrop_catalog(caller: Caller, values: Values) -> pa.Table:
+    made = caller.lake.undrop_catalog(values["name"], as_name=values.get("as_name"), ttl=values.get("ttl"))
+    return answer(_NAMED, [(made.name, made.id)])
+
+
+def _rename_catalog(caller: Caller, values: Values) -> pa.Table:
+    made = caller.lake.rename_catalog(values["name"], values["new_name"])
+    return answer(_NAMED, [(made.name, made.id)])
+
+
+def _set_ttl(caller: Caller, values: Values) -> pa.Table:
+    caller.lake.set_ttl(values["name"], values["ttl"])
+    return done()
+
+
+def _materialize(caller: Caller, values: Values) -> pa.Table:
+    caller.catalog.materialize()
+    return done()
 
 
 _TABLES = Parameter("tables", TEXTS)
 _PREFER = Parameter("prefer", one_of("source", "target"))
+_GONE: Columns = {"catalog_name": "VARCHAR"}
+_NAME = Parameter("name", TEXT, is_required=True)
 _CHILD = Parameter("child", TEXT, is_required=True)
+_CHANGES: dict[str, Any] = {"is_change": True, "of_lake": True, "in_transaction": False}
 
 FUNCTIONS = (
     SqlFunction(
@@ -174,10 +242,8 @@ FUNCTIONS = (
             Parameter("if_not_exists", FLAG),
         ),
         (("child",), ("parent", "child")),
-        columns=_CATALOGS,
-        is_change=True,
-        of_lake=True,
-        in_transaction=False,
+        columns=_FORKED,
+        **_CHANGES,
     ),
     SqlFunction(
         "fork_catalog",
@@ -185,10 +251,8 @@ FUNCTIONS = (
         _fork,
         (Parameter("parent", TEXT, is_required=True), _CHILD, Parameter("data_path", TEXT)),
         (("parent", "child", "data_path"),),
-        columns=_CATALOGS,
-        is_change=True,
-        of_lake=True,
-        in_transaction=False,
+        columns=_FORKED,
+        **_CHANGES,
     ),
     SqlFunction(
         "merge",
@@ -203,9 +267,7 @@ FUNCTIONS = (
         ),
         (("source", "into"),),
         columns=_MERGED,
-        is_change=True,
-        of_lake=True,
-        in_transaction=False,
+        **_CHANGES,
     ),
     SqlFunction(
         "conflicts",
@@ -226,14 +288,79 @@ FUNCTIONS = (
         of_lake=True,
     ),
     SqlFunction(
+        "diff_rows",
+        "The rows of a table that a fork changed since it was forked, or that another has not seen.",
+        _diff_rows,
+        (Parameter("table", TEXT, is_required=True), Parameter("other", TEXT)),
+        (("table", "other"),),
+    ),
+    SqlFunction(
+        "replay",
+        "Replays the changes of a fork on top of its parent or of another catalog.",
+        _replay,
+        (Parameter("fork", TEXT), Parameter("onto", TEXT), Parameter("dry_run", FLAG)),
+        (("fork", "onto"),),
+        columns=_REPLAYED,
+        **_CHANGES,
+    ),
+    SqlFunction(
+        "create_catalog",
+        "Creates an empty catalog.",
+        _create_catalog,
+        (_NAME, Parameter("if_not_exists", FLAG)),
+        (("name",),),
+        columns=_NAMED,
+        **_CHANGES,
+    ),
+    SqlFunction(
         "drop_catalog",
         "Drops a catalog. No other catalog loses anything.",
         _drop_catalog,
-        (Parameter("name", TEXT, is_required=True), Parameter("if_exists", FLAG)),
+        (_NAME, Parameter("if_exists", FLAG)),
         (("name",),),
-        columns=_DROPPED,
+        columns=_NAMED,
+        **_CHANGES,
+    ),
+    SqlFunction(
+        "drop_expired",
+        "Drops every catalog whose time to live is over.",
+        _drop_expired,
+        columns=_GONE,
+        **_CHANGES,
+    ),
+    SqlFunction(
+        "undrop_catalog",
+        "Brings back the catalog of a name that was dropped last.",
+        _undrop_catalog,
+        (_NAME, Parameter("as_name", TEXT), Parameter("ttl", AGE)),
+        (("name",),),
+        columns=_NAMED,
+        **_CHANGES,
+    ),
+    SqlFunction(
+        "rename_catalog",
+        "Gives a catalog another name.",
+        _rename_catalog,
+        (_NAME, Parameter("new_name", TEXT, is_required=True)),
+        (("name", "new_name"),),
+        columns=_NAMED,
+        **_CHANGES,
+    ),
+    SqlFunction(
+        "set_ttl",
+        "Sets the time to live of a catalog, counted from now; NULL removes it.",
+        _set_ttl,
+        (_NAME, Parameter("ttl", or_null(AGE), is_required=True)),
+        (("name", "ttl"),),
+        columns=SUCCESS,
+        **_CHANGES,
+    ),
+    SqlFunction(
+        "materialize",
+        "Copies what the catalog inherits, so that it no longer depends on others.",
+        _materialize,
+        columns=SUCCESS,
         is_change=True,
-        of_lake=True,
         in_transaction=False,
     ),
 )

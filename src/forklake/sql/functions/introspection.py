@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import count
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -200,19 +201,21 @@ def _types_of(overload: MacroImpl) -> list[str | None]:
 
 def _duckdb_constraints(caller: Caller) -> Iterator[Row]:
     catalog = _Catalog(caller)
+    numbers = count()
     for table in catalog.tables:
-        required = [(at, column) for at, column in enumerate(table.columns) if not column.nullable]
-        for number, (at, column) in enumerate(required):
+        for at, column in enumerate(table.columns):
+            if column.nullable:
+                continue
             yield {
                 **catalog.place(table),
                 "table_name": table.name,
                 "table_oid": table.id,
-                "constraint_index": number,
+                "constraint_index": next(numbers),
                 "constraint_type": "NOT NULL",
                 "constraint_text": "NOT NULL",
                 "constraint_column_indexes": [at],
                 "constraint_column_names": [column.name],
-                "constraint_name": f"{table.name}_{column.name}_not_null",
+                "constraint_name": f"{table.name}_{column.name.lower()}_not_null",
                 "referenced_column_names": [],
             }
 
