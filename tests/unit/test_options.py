@@ -61,7 +61,7 @@ def test_settings_of_others_are_left_alone() -> None:
         ("30m", timedelta(minutes=30), "30 minutes"),
         ("1 week", timedelta(weeks=1), "1 weeks"),
         ("90 Seconds", timedelta(seconds=90), "90 seconds"),
-        (timedelta(milliseconds=5), timedelta(milliseconds=5), "5000 microseconds"),
+        (timedelta(milliseconds=5), timedelta(milliseconds=5), "5 milliseconds"),
         (timedelta(0), timedelta(0), "0 weeks"),
     ],
 )

@@ -65,7 +65,8 @@ def test_parameters_of_changes_are_those_of_their_places(filled: Twins) -> None:
     filled.do("UPDATE t SET s = ?, id = id + ?, v = ? WHERE id = ?", ["c", 100, 3, 51])
     filled.do("DELETE FROM t USING other AS o WHERE o.id = t.id AND t.v > ? AND o.s <> ?", [90, "o9"])
     filled.do(
-        "MERGE INTO t USING other AS o ON t.id = o.id + ? WHEN MATCHED AND t.id > ? THEN UPDATE SET s = ?, v = ? "
+        "MERGE INTO t USING other AS o ON t.id = o.id + ? "
+        "WHEN MATCHED AND t.id > ? THEN UPDATE SET s = ?, v = ? "
         "WHEN NOT MATCHED AND o.id = ? THEN INSERT (s, id) VALUES (?, ?)",
         [1, 10, "m", 5, 15, "n", 500],
     )

@@ -58,7 +58,8 @@ def test_partitioning_and_sort_order_are_set(catalog: forklake.Catalog) -> None:
 
 def test_a_struct_gets_other_fields_and_keeps_those_of_the_same_name(catalog: forklake.Catalog) -> None:
     catalog.sql(
-        "CREATE TABLE t (id INTEGER, s STRUCT(a INTEGER, b STRUCT(x INTEGER, y INTEGER)), l STRUCT(p INTEGER)[])"
+        "CREATE TABLE t (id INTEGER, s STRUCT(a INTEGER, b STRUCT(x INTEGER, y INTEGER)), "
+        "l STRUCT(p INTEGER)[])"
     )
     catalog.sql("INSERT INTO t VALUES (1, {'a': 1, 'b': {'x': 2, 'y': 3}}, [{'p': 4}])")
     catalog.sql("ALTER TABLE t ALTER s SET DATA TYPE STRUCT(b STRUCT(y BIGINT, z VARCHAR), a BIGINT, c DATE)")
