@@ -244,6 +244,44 @@ SELECT DISTINCT m.catalog_id, m.merge_snapshot, m.merge_snapshot
                     WHERE l.catalog_id = x.catalog_id AND b.source_catalog_id = m.catalog_id
                       AND b.source_snapshot >= m.merge_snapshot);
 
+-- name: note_copied_reach
+-- What merges compare with where rows were copied: the copies, and what they are copies of, as they stood where both histories
+-- part. Catalogs that have the copies from each other part later, so these are not needed for them.
+WITH bounds AS (
+    SELECT l.source_catalog_id AS ancestor, COALESCE(l.copied_snapshot, l.max_snapshot) AS bound, count(*) AS catalogs
+      FROM ducklake_catalog_lineage l
+     WHERE l.source_catalog_id IN (SELECT c.source_catalog_id FROM ducklake_catalog_lineage c WHERE c.copied_snapshot IS NOT NULL)
+     GROUP BY l.source_catalog_id, COALESCE(l.copied_snapshot, l.max_snapshot)
+),
+copies AS (
+    SELECT DISTINCT l.source_catalog_id AS ancestor, r.source_catalog_id AS holder,
+           CASE WHEN l.copied_snapshot < r.max_snapshot THEN l.copied_snapshot ELSE r.max_snapshot END AS bound
+      FROM ducklake_catalog_lineage l
+      JOIN ducklake_catalog_lineage r ON r.catalog_id = l.catalog_id AND r.max_snapshot >= 0
+     WHERE l.copied_snapshot IS NOT NULL
+),
+related AS (
+    SELECT c.ancestor, c.holder, COALESCE(o.copied_snapshot, o.max_snapshot) AS bound, count(*) AS catalogs
+      FROM (SELECT DISTINCT ancestor, holder FROM copies) c
+      JOIN ducklake_catalog_lineage y ON y.source_catalog_id = c.holder
+      JOIN ducklake_catalog_lineage o ON o.catalog_id = y.catalog_id AND o.source_catalog_id = c.ancestor
+     GROUP BY c.ancestor, c.holder, COALESCE(o.copied_snapshot, o.max_snapshot)
+)
+INSERT INTO ducklake_reach (catalog_id, low, high)
+SELECT catalog_id, snapshot_id, snapshot_id
+  FROM (SELECT c.holder AS catalog_id, CASE WHEN c.bound < b.bound THEN c.bound ELSE b.bound END AS snapshot_id
+          FROM copies c
+          JOIN bounds b ON b.ancestor = c.ancestor
+          LEFT JOIN related s ON s.ancestor = c.ancestor AND s.holder = c.holder AND s.bound = b.bound
+         WHERE b.catalogs > COALESCE(s.catalogs, 0)
+        UNION
+        SELECT l.source_catalog_id, CASE WHEN l.copied_snapshot < r.max_snapshot THEN l.copied_snapshot ELSE r.max_snapshot END
+          FROM ducklake_catalog_lineage l
+          JOIN (SELECT DISTINCT source_catalog_id, max_snapshot FROM ducklake_catalog_lineage WHERE max_snapshot >= 0) r
+            ON r.source_catalog_id = l.source_catalog_id
+         WHERE l.copied_snapshot IS NOT NULL) found
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach);
+
 -- name: dead_data_files
 -- Rows of files that nobody reaches, after one, by their keys. What nobody reaches now, nobody will.
 SELECT e.catalog_id, e.data_file_id, e.path, e.file_size_bytes
