@@ -301,3 +301,38 @@ def test_merges_of_copies_find_rows_that_were_moved_on_both_sides(
     for _ in range(2):
         clean(lake)
     assert left_behind(raw) == {} and not files(tmp_path)
+
+
+@pytest.mark.parametrize("by", ["the parent", "another fork", "a fork of that"])
+def test_a_merge_tells_later_ones_what_a_catalog_did_that_is_gone_since(
+    lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path, by: str
+) -> None:
+    table.append(rows(0, 5))
+    behind = lake.fork("shop", "behind")
+    target = lake.catalog("shop") if by == "the parent" else lake.fork("shop", "target")
+    agent = lake.fork(target, "agent")
+    agent.table("t").append(rows(10, 15))
+    agent.table("t").delete("id = 2")
+    lake.merge(agent, target)
+    source = lake.fork(target, "later") if by == "a fork of that" else target
+    lake.drop_catalog(agent)
+    for _ in range(2):
+        clean(lake)
+    with pytest.raises(forklake.CatalogNotFound):
+        lake.undrop_catalog("agent")
+    target.compact()
+    clean(lake)
+    lake.merge(source, behind)
+    assert ids(behind) == [0, 1, 3, 4, *range(10, 15)]
+    # When one has it and everyone else has seen that, it is forgotten.
+    if by != "the parent":
+        lake.drop_catalogs({target.name, source.name})
+        lake.merge(behind, "shop")
+    lake.drop_catalog(behind)
+    for _ in range(2):
+        clean(lake)
+    assert raw(f"SELECT count(*) FROM ducklake_catalog_lineage WHERE catalog_id = {agent.id}") == [(0,)]
+    lake.drop_catalogs([catalog.name for catalog in lake.catalogs()])
+    for _ in range(2):
+        clean(lake)
+    assert left_behind(raw) == {} and not files(tmp_path)

@@ -33,7 +33,7 @@ def main() -> int:
     with lakes(given.backend) as found:
         # On PostgreSQL, a client that waits for a lock of the server does not let others go first.
         clients = 1 if given.backend == "postgresql" else given.clients
-        runs = Runs(found, given.steps, clients, given.faults)
+        runs = Runs(found, given.steps, clients, given.faults, tell=_tell)
         for seed in _seeds(first, given.programs, given.minutes):
             known = len(total.violations)
             runs.one(seed, total)
@@ -41,10 +41,14 @@ def main() -> int:
                 print(told, flush=True)
             if time.monotonic() >= due:
                 # Of a run that is ended, what it had done is known.
-                print(f"up to seed {seed}: {total}", file=sys.stderr, flush=True)
+                _tell(f"up to seed {seed}: {total}")
                 due = time.monotonic() + TOLD_EVERY
     print(f"{given.backend} from seed {first}: {total}")
     return 1 if total.violations else 0
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _seeds(first: int, programs: int, minutes: float | None) -> Iterable[int]:

@@ -95,22 +95,31 @@ SELECT catalog_id, snapshot_id
  WHERE place = $place;
 
 -- name: retirable_catalogs
--- Catalogs that were dropped before a time and live on in others, with no files of distributed snapshots to be looked after.
+-- Catalogs that were dropped before a time and live on in others that descend from them or have merged them, with no files of
+-- distributed snapshots to be looked after.
 SELECT h.catalog_id
   FROM ducklake_catalog_head h
   JOIN ducklake_catalog_lineage o ON o.catalog_id = h.catalog_id AND o.source_catalog_id = h.catalog_id
  WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time AND o.max_snapshot = forever()
-   AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
-                WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
+   AND (EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                 WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
+        OR EXISTS (SELECT 1 FROM ducklake_catalog_merge m WHERE m.source_catalog_id = h.catalog_id))
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
                     WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL);
 
 -- name: retire_catalogs
 -- Nobody will bring these catalogs back. What others have of them stays to be seen, as merges look it up.
 UPDATE ducklake_catalog_lineage
-   SET max_snapshot = (SELECT max(COALESCE(l.copied_snapshot, l.max_snapshot)) FROM ducklake_catalog_lineage l
-                        WHERE l.source_catalog_id = ducklake_catalog_lineage.catalog_id
-                          AND l.source_catalog_id <> l.catalog_id)
+   SET max_snapshot = CASE WHEN COALESCE((SELECT max(COALESCE(l.copied_snapshot, l.max_snapshot)) FROM ducklake_catalog_lineage l
+                                           WHERE l.source_catalog_id = ducklake_catalog_lineage.catalog_id
+                                             AND l.source_catalog_id <> l.catalog_id), -1)
+                                > COALESCE((SELECT max(m.source_snapshot) FROM ducklake_catalog_merge m
+                                             WHERE m.source_catalog_id = ducklake_catalog_lineage.catalog_id), -1)
+                           THEN (SELECT max(COALESCE(l.copied_snapshot, l.max_snapshot)) FROM ducklake_catalog_lineage l
+                                  WHERE l.source_catalog_id = ducklake_catalog_lineage.catalog_id
+                                    AND l.source_catalog_id <> l.catalog_id)
+                           ELSE (SELECT max(m.source_snapshot) FROM ducklake_catalog_merge m
+                                  WHERE m.source_catalog_id = ducklake_catalog_lineage.catalog_id) END
  WHERE catalog_id = source_catalog_id AND catalog_id IN ids($catalogs);
 
 -- name: retire_heads
@@ -123,7 +132,61 @@ UPDATE ducklake_catalog_head
 -- name: forgettable_catalogs
 -- Dropped catalogs that nobody will bring back: dropped before a time, with no catalog that descends from them and no files
 -- of distributed snapshots to be looked after, and merged into no two others that somebody can still read, and that may have
--- to compare what they have of it.
+-- to compare what they have of it. One that was merged is remembered until all of its relatives have seen all that anyone has
+-- seen of it, at every snapshot that is not expired: until then a merge has to tell them what it did.
+WITH viewers AS (
+    SELECT o.catalog_id, COALESCE(h.oldest_snapshot, 0) AS oldest
+      FROM ducklake_catalog_lineage o
+      JOIN ducklake_catalog_head h ON h.catalog_id = o.catalog_id
+     WHERE o.source_catalog_id = o.catalog_id AND o.max_snapshot = forever()
+       AND (h.end_snapshot IS NULL OR h.snapshot_time >= $time
+            OR EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
+                        WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL))
+),
+merged AS (
+    SELECT h.catalog_id, max(m.source_snapshot) AS up_to
+      FROM ducklake_catalog_head h
+      JOIN ducklake_catalog_merge m ON m.source_catalog_id = h.catalog_id
+     WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time
+     GROUP BY h.catalog_id
+),
+points AS (
+    SELECT l.source_catalog_id AS catalog_id,
+           CASE WHEN v.oldest < COALESCE(l.copied_snapshot, l.max_snapshot) THEN v.oldest
+                ELSE COALESCE(l.copied_snapshot, l.max_snapshot) END AS snapshot_id, count(*) AS viewers
+      FROM ducklake_catalog_lineage l
+      JOIN viewers v ON v.catalog_id = l.catalog_id
+     WHERE l.source_catalog_id IN (SELECT b.catalog_id FROM merged c
+                                     JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id)
+     GROUP BY 1, 2
+),
+seen AS (
+    SELECT c.catalog_id, sum(p.viewers) AS viewers
+      FROM merged c
+      JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id AND b.table_id = 0 AND b.source_snapshot = c.up_to
+      JOIN points p ON p.catalog_id = b.catalog_id AND p.snapshot_id >= b.merge_snapshot
+     GROUP BY c.catalog_id
+),
+roots AS (
+    SELECT c.catalog_id, l.source_catalog_id AS root
+      FROM merged c
+      JOIN ducklake_catalog_lineage l ON l.catalog_id = c.catalog_id
+     WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage d WHERE d.catalog_id = l.catalog_id AND d.depth < l.depth)
+),
+families AS (
+    SELECT l.source_catalog_id AS root, count(*) AS viewers
+      FROM ducklake_catalog_lineage l
+      JOIN viewers v ON v.catalog_id = l.catalog_id
+     WHERE l.source_catalog_id IN (SELECT root FROM roots)
+     GROUP BY l.source_catalog_id
+),
+awaited AS (
+    SELECT r.catalog_id
+      FROM roots r
+      JOIN families f ON f.root = r.root
+      LEFT JOIN seen s ON s.catalog_id = r.catalog_id
+     WHERE f.viewers > COALESCE(s.viewers, 0)
+)
 SELECT h.catalog_id
   FROM ducklake_catalog_head h
  WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time
@@ -132,6 +195,7 @@ SELECT h.catalog_id
                     WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
                     WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL)
+   AND h.catalog_id NOT IN (SELECT catalog_id FROM awaited)
    AND (SELECT count(DISTINCT m.catalog_id) FROM ducklake_catalog_merge m
          WHERE m.source_catalog_id = h.catalog_id
            AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
