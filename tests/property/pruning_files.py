@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from forklake.model.entities import Column
 from forklake.model.sql.ddl import ColumnSpec
 from forklake.model.table.columns import build
-from forklake.model.table.files import ColumnStats, FileFacts
+from forklake.model.table.files import ColumnStats, FileStatistics
 from forklake.model.types.data_types import Scalar, Struct
 from forklake.model.types.sort_keys import Value, bounds, key_of
 from tests.property.pruning_values import TEXTS, TYPES, quoted, spellings, values_of
@@ -19,7 +19,7 @@ from tests.property.pruning_values import TEXTS, TYPES, quoted, spellings, value
 @dataclass(frozen=True)
 class File:
     rows: list[tuple[Value | None, ...]]
-    facts: FileFacts
+    facts: FileStatistics
 
 
 TARGETS = {"x": 0, "Y": 1, "s.z": 2}
@@ -69,7 +69,7 @@ def lakes(draw: st.DrawFn) -> tuple[tuple[Column, ...], list[File], list[list[Va
             for at, leaf in enumerate(leaves)
             if draw(st.integers(0, 9))
         }
-        files.append(File(rows, FileFacts(len(rows), stats)))
+        files.append(File(rows, FileStatistics(len(rows), stats)))
     return columns, files, pools
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from forklake.model.sql.ddl import ColumnSpec
 from forklake.model.sql.predicate import is_one_range, parse_predicate, ranges
 from forklake.model.table.columns import build
-from forklake.model.table.files import ColumnStats, FileFacts
+from forklake.model.table.files import ColumnStats, FileStatistics
 from forklake.model.types.data_types import DataType, Scalar, can_widen, to_sql
 from forklake.model.types.sort_keys import HIGHEST, LOWEST, Value, bounds, key_of
 from forklake.scan.prune import skip_reason
@@ -53,7 +53,7 @@ def matching_files(
         return None
 
 
-def meets(facts: FileFacts, low: str, high: str, column) -> bool:
+def meets(facts: FileStatistics, low: str, high: str, column) -> bool:
     known = facts.stats.get(column)
     if known is None:
         return True
@@ -138,7 +138,7 @@ def test_a_value_outside_of_all_bounds_is_skipped_for_every_type(type):
         for value, skipped in ((low, True), (asked, False), (high, True)):
             keys = bounds(value, value, type, contains_nan=False)
             stats = ColumnStats(column.id, 1, 0, min_key=keys[0], max_key=keys[1], contains_nan=False)
-            assert (skip_reason(tree, FileFacts(1, {column.id: stats})) is not None) == skipped
+            assert (skip_reason(tree, FileStatistics(1, {column.id: stats})) is not None) == skipped
 
     check()
 

@@ -15,11 +15,11 @@ from forklake.fork.definition_changes import DefinitionChanges
 from forklake.fork.diff import (
     ObjectDiff,
     Sides,
-    TableFacts,
+    TableChanges,
     dropped_plan,
     object_diffs,
     row_plan,
-    table_facts,
+    table_changes,
 )
 from forklake.fork.row_changes import RowChanges
 from forklake.model.ids import SnapshotId, TableId
@@ -43,7 +43,7 @@ class RowDiff(ChangeFeed):
 
 
 @dataclass(frozen=True, slots=True)
-class TableDiff(Handle, TableFacts, Shown):
+class TableDiff(Handle, TableChanges, Shown):
     """A table that was created, dropped or changed."""
 
     _rows: Callable[[], RowDiff] = field(default=_unknown, repr=False, compare=False)
@@ -98,8 +98,8 @@ def catalog_diff(
         return lambda: _rows(context, by_table.get(number), sides, number)
 
     tables = tuple(
-        TableDiff(*(getattr(facts, each.name) for each in fields(facts)), _rows=rows_of(number))
-        for number, facts in table_facts(context.database, net, rows, sides).items()
+        TableDiff(*(getattr(changed, each.name) for each in fields(changed)), _rows=rows_of(number))
+        for number, changed in table_changes(context.database, net, rows, sides).items()
     )
     objects = tuple(object_diffs(net, sides.base, sides.ours))
     return CatalogDiff(name, at, sides.base.head.snapshot_id, objects, tables)

@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 from uuid import uuid4
 
-from forklake.api.handle import Handle
-from forklake.data.storage.storage import Storage
+from forklake.api.lake_maintenance import LakeMaintenance
 from forklake.display import Listing
 from forklake.errors import (
     ForklakeError,
@@ -30,7 +28,6 @@ from forklake.model.options import Options
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
 from forklake.model.time_travel import AsOf
-from forklake.store.backend import Database
 from forklake.store.catalog_writes import set_expiry
 from forklake.store.catalogs import catalog_exists, catalog_named, catalog_named_at, catalogs
 from forklake.store.fork_tree import MOST_FORKS, fork_tree
@@ -44,9 +41,8 @@ if TYPE_CHECKING:
     from forklake.api.file_rows import FileRows, Paths
     from forklake.api.sql_result import SqlResult
     from forklake.commit import catalogs as commits
-    from forklake.commit import reservation_cleanup, restore
-    from forklake.commit.reservation_cleanup import Swept
-    from forklake.context import catalog_scope, lake_context
+    from forklake.commit import restore
+    from forklake.context import catalog_scope
     from forklake.context.lake_context import LakeContext
     from forklake.fork import create as forks
     from forklake.fork import merge as merges
@@ -55,16 +51,6 @@ if TYPE_CHECKING:
     from forklake.fork.merge import MergeResult
     from forklake.fork.replay import ReplayResult
     from forklake.fork.row_changes import Prefer
-    from forklake.maintenance import check as checks
-    from forklake.maintenance import checkpoint as checkpoints
-    from forklake.maintenance import collect as collecting
-    from forklake.maintenance import expire as expiring
-    from forklake.maintenance import orphans
-    from forklake.maintenance.check import CheckResult
-    from forklake.maintenance.checkpoint import CheckpointResult
-    from forklake.maintenance.collect import GarbageResult
-    from forklake.maintenance.expire import LakeExpireResult
-    from forklake.maintenance.orphans import OrphansResult
 else:
     # To open a lake and list its catalogs takes none of these.
     handles = LazyModule("forklake.api.catalog")
@@ -73,43 +59,18 @@ else:
     scoped = LazyModule("forklake.api.scoped")
     statements = LazyModule("forklake.api.sql")
     commits = LazyModule("forklake.commit.catalogs")
-    reservation_cleanup = LazyModule("forklake.commit.reservation_cleanup")
     restore = LazyModule("forklake.commit.restore")
     catalog_scope = LazyModule("forklake.context.catalog_scope")
-    lake_context = LazyModule("forklake.context.lake_context")
     forks = LazyModule("forklake.fork.create")
     merges = LazyModule("forklake.fork.merge")
     replays = LazyModule("forklake.fork.replay")
-    checks = LazyModule("forklake.maintenance.check")
-    checkpoints = LazyModule("forklake.maintenance.checkpoint")
-    collecting = LazyModule("forklake.maintenance.collect")
-    expiring = LazyModule("forklake.maintenance.expire")
-    orphans = LazyModule("forklake.maintenance.orphans")
 
 _REPLAY = timedelta(hours=1)
 """After that, the fork that a replay needed may be dropped, if the process that made it is gone."""
 
 
-class Lake(Handle):
+class Lake(LakeMaintenance):
     """A lake: a metadata database with its catalogs, and the folder or bucket of their data files."""
-
-    def __init__(self, database: Database, storage: Storage) -> None:
-        """Use `forklake.connect`."""
-        self._database = database
-        self._storage = storage
-        self._making = Lock()
-        self._made: LakeContext | None = None
-        self._sql: dict[str, Any] = {}
-        self.data_path = storage.data_path
-        """The folder or bucket of the data files."""
-
-    @property
-    def _context(self) -> LakeContext:
-        """What all handles share, made for the first of them."""
-        with self._making:
-            if self._made is None:
-                self._made = lake_context.LakeContext(self._database, self._storage)
-            return self._made
 
     @property
     def url(self) -> str:
@@ -279,99 +240,6 @@ class Lake(Handle):
 
     def _name(self, catalog: str | Catalog) -> str:
         return handles.name_of(self._context, catalog)
-
-    def expire(
-        self,
-        *,
-        older_than: timedelta | datetime,
-        keep_last: int = 1,
-        dry_run: bool = False,
-        progress: OnProgress | None = None,
-        **info: Unpack[CommitInfo],
-    ) -> LakeExpireResult:
-        """Expire old snapshots of every catalog, and drop the catalogs whose time to live is over.
-
-        The latest `keep_last` snapshots of each catalog always stay. Catalogs that were dropped before that
-        time can no longer be brought back. Files are removed by `collect_garbage`. `dry_run` changes nothing.
-        """
-        return expiring.expire_lake(
-            self._database,
-            self._storage,
-            author_of(**info),
-            older_than=older_than,
-            keep_last=keep_last,
-            dry_run=dry_run,
-            progress=progress,
-        )
-
-    def collect_garbage(
-        self,
-        *,
-        older_than: timedelta = timedelta(days=2),
-        dry_run: bool = False,
-        progress: OnProgress | None = None,
-    ) -> GarbageResult:
-        """Remove metadata that no catalog can reach, and the files that it named after `older_than`.
-
-        A file that comes out of reach is scheduled for deletion, and removed by a collection that runs at
-        least `older_than` later: until then, readers that planned a scan can finish it. Files that were
-        imported are never removed. `dry_run` changes nothing and counts what would be.
-        """
-        return collecting.collect(
-            self._database, self._storage, older_than=older_than, dry_run=dry_run, progress=progress
-        )
-
-    def remove_orphans(
-        self,
-        *,
-        older_than: timedelta = timedelta(days=7),
-        unknown: bool = False,
-        dry_run: bool = False,
-        progress: OnProgress | None = None,
-    ) -> OrphansResult:
-        """Remove files in the data paths that no metadata names, left by writers that did not commit.
-
-        Files younger than `older_than` stay: a running writer may still commit them. Files whose names are
-        not the lake's are listed and stay, unless `unknown`. `dry_run` removes nothing.
-        """
-        return orphans.remove_orphans(
-            self._database,
-            self._storage,
-            older_than=older_than,
-            unknown=unknown,
-            dry_run=dry_run,
-            progress=progress,
-        )
-
-    def checkpoint(
-        self,
-        *,
-        dry_run: bool = False,
-        progress: OnProgress | None = None,
-        **info: Unpack[CommitInfo],
-    ) -> CheckpointResult:
-        """Do all that keeps the lake small and quick, as its options say, for every catalog that needs it.
-
-        Inlined rows are flushed, snapshots expired, small files merged, files with many deletes rewritten,
-        garbage collected and orphans removed. What fails is listed in `failures`, and stops nothing else.
-        `dry_run` changes nothing and says what would be freed. `forklake.spark.checkpoint` rewrites on Spark.
-        """
-        return checkpoints.checkpoint(self._context, info=info, dry_run=dry_run, progress=progress)
-
-    def check(
-        self, *, repair: bool = False, data: bool = False, progress: OnProgress | None = None
-    ) -> CheckResult:
-        """Verify that every file is there as it was committed, and that the metadata holds together.
-
-        Every difference is listed with catalog, table and path. Files are compared by size, footer, rows and
-        statistics; `data` reads them too. `repair` corrects statistics, and nothing else: run it while nobody
-        writes.
-        """
-        return checks.check(self._context, repair=repair, data=data, progress=progress)
-
-    def expire_reservations(self, *, progress: OnProgress | None = None) -> list[Swept]:
-        """End expired distributed snapshots, and delete their files that were not committed."""
-        return reservation_cleanup.sweep(self._database, self._storage, self._database.now(), progress)
 
     def _handle(self, catalog_id: CatalogId, name: str) -> Catalog:
         return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name), self)

@@ -13,7 +13,7 @@ from forklake.api.diff import CatalogDiff
 from forklake.cli.options import Settings, StartAt, span
 from forklake.cli.progress import progress_bar
 from forklake.cli.render import Output, render, terminal, to_plain, write_record, write_table
-from forklake.fork.diff import ObjectDiff, TableFacts
+from forklake.fork.diff import ObjectDiff, TableChanges
 from forklake.model.snapshots import CommitInfo
 
 
@@ -132,6 +132,6 @@ def _lines(found: CatalogDiff) -> Iterator[DiffLine]:
 
 
 def _shown(found: CatalogDiff) -> DiffShown:
-    names = [field.name for field in fields(TableFacts)]
+    names = [field.name for field in fields(TableChanges)]
     tables = [{name: getattr(table, name) for name in names} for table in found.tables]
     return DiffShown(found.catalog, found.snapshot, found.base_snapshot, found.objects, tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from forklake.data.inlined import decode
+from forklake.data.inlined import InlinedRows, decode
 from forklake.data.parquet.positions import joined, without
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Table
@@ -67,7 +67,9 @@ class ReturnedFile:
         """The file as the transaction reads it, without rows that it has deleted since."""
         file = replace(self.file, id=self.id, source=_NOWHERE, begin=NOT_YET, newest_row=None)
         gone = self.positions if deleted is None else joined(self.positions, deleted)
-        return ScanFile(file, gone) if self.content is None else ScanRows(file, decode(self.content), gone)
+        if self.content is None:
+            return ScanFile(file, gone)
+        return ScanRows(file, InlinedRows.of(decode(self.content)), gone)
 
 
 @dataclass(slots=True)
@@ -223,7 +225,7 @@ class StagedRows:
             file = DataFile(
                 BUFFER, _NOWHERE, NOT_YET, "", True, count, 0, row_id_start=BUFFER * 2**40, inlined=True
             )
-            rows = (*rows, ScanRows(file, self.buffer))
+            rows = (*rows, ScanRows(file, InlinedRows.of(self.buffer)))
         return Uncommitted(
             (
                 *(place for place in returned if isinstance(place, ScanFile)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from forklake.commit.draft import Draft
 from forklake.commit.write_target import target_of
 from forklake.compact.plan import Input, Rewrite, Target
-from forklake.data.inlined import decode
+from forklake.data.inlined import InlinedRows, decode
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import DataFileId
@@ -68,7 +68,7 @@ def rewrite_scan(rewrite: Rewrite) -> ScanPlan:
         if one.content is None:
             files.append(ScanFile(one.file, deleted))
         else:
-            rows.append(ScanRows(one.file, decode(one.content), deleted))
+            rows.append(ScanRows(one.file, InlinedRows.of(decode(one.content)), deleted))
     target = rewrite.target
     return ScanPlan(
         target.table,

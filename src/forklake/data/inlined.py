@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from binascii import a2b_base64
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, Self
 
 from forklake.errors import CorruptMetadata
 from forklake.lazy.arrow import pa
@@ -22,18 +23,54 @@ def encode(rows: pa.Table) -> str:
     return b64encode(sink.getvalue()).decode("ascii")
 
 
+class InlinedRows(NamedTuple):
+    """The rows of one write: a stretch of a table that has those of many writes with the same columns."""
+
+    whole: pa.Table
+    start: int
+    length: int
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Self:
+        """All rows of a table."""
+        return cls(table, 0, table.num_rows)
+
+    def table(self) -> pa.Table:
+        """The rows of this write alone."""
+        return self.whole.slice(self.start, self.length)
+
+
 def decode(text: str) -> pa.Table:
     """The rows that `encode` wrote."""
-    return decode_all([text])[0]
+    return decode_all([text])[0].table()
 
 
-def decode_all(texts: Sequence[str]) -> list[pa.Table]:
+def decode_all(texts: Sequence[str]) -> list[InlinedRows]:
     """The rows of many writes; those with the same columns are read as one stream, which is much faster."""
     try:
-        streams = [a2b_base64(text, strict_mode=True) for text in texts]
-        return [rows for _, alike in groupby(streams, _schema_message) for rows in _tables(list(alike))]
+        return [rows for schema, bodies in _streams(texts) for rows in _read(schema, bodies)]
     except (ValueError, pa.ArrowException, OSError) as error:
         raise CorruptMetadata(f"inlined rows cannot be read: {error}") from error
+
+
+def _streams(texts: Sequence[str]) -> Iterator[tuple[bytes, list[bytes]]]:
+    """The schema of writes in a row that have the same one, and what follows it in the stream of each."""
+    at = 0
+    while at < len(texts):
+        stream = a2b_base64(texts[at], strict_mode=True)
+        schema = _schema_message(stream)
+        bodies = [stream[len(schema) :]]
+        # Four characters are three bytes: a schema that was decoded before is compared as text.
+        groups = len(schema) // 3
+        head, rest = texts[at][: groups * 4], schema[groups * 3 :]
+        at += 1
+        while at < len(texts) and texts[at].startswith(head):
+            stream = a2b_base64(texts[at][len(head) :], strict_mode=True)
+            if not stream.startswith(rest):
+                break
+            bodies.append(stream[len(rest) :])
+            at += 1
+        yield schema, bodies
 
 
 def _schema_message(stream: bytes) -> bytes:
@@ -41,13 +78,18 @@ def _schema_message(stream: bytes) -> bytes:
     return stream[: 8 + int.from_bytes(stream[4:8], "little")]
 
 
-def _tables(streams: Sequence[bytes]) -> list[pa.Table]:
+def _read(schema: bytes, bodies: Sequence[bytes]) -> list[InlinedRows]:
     """The rows of streams that have the same schema."""
-    schema = _schema_message(streams[0])
-    bodies = [stream[len(schema) : -len(_END)] for stream in streams]
-    if not all(stream.endswith(_END) for stream in streams):
+    if not all(body.endswith(_END) for body in bodies):
         raise CorruptMetadata("inlined rows cannot be read: their end is missing")
-    batches = list(pa.ipc.open_stream(b"".join([schema, *bodies, _END])))
-    if len(batches) == len(streams):
-        return [pa.Table.from_batches([batch]) for batch in batches]
-    return [pa.ipc.open_stream(stream).read_all() for stream in streams]
+    if len(bodies) > 1:
+        table = pa.ipc.open_stream(
+            b"".join([schema, *(body[: -len(_END)] for body in bodies), _END])
+        ).read_all()
+        chunks = table.column(0).chunks if table.num_columns else []
+        if len(chunks) == len(bodies):
+            lengths = [len(chunk) for chunk in chunks]
+            starts = accumulate(lengths, initial=0)
+            whole = table.combine_chunks()
+            return [InlinedRows(whole, start, length) for start, length in zip(starts, lengths, strict=False)]
+    return [InlinedRows.of(pa.ipc.open_stream(schema + body).read_all()) for body in bodies]

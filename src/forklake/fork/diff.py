@@ -35,7 +35,7 @@ class ObjectDiff(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class TableFacts:
+class TableChanges:
     """A table that came, went or changed, as far as the metadata says."""
 
     name: str
@@ -82,9 +82,9 @@ class Sides:
         return self.parted.table(table) or self.base.table(table)
 
 
-def table_facts(
+def table_changes(
     database: Database, net: DefinitionChanges, rows: Sequence[RowChanges], sides: Sides
-) -> dict[TableId, TableFacts]:
+) -> dict[TableId, TableChanges]:
     """Every table that is different, by id."""
     files = {entry.table: entry for entry in rows}
     numbers = [entry.ours or entry.base for entry in net.objects if entry.kind == "table"]
@@ -92,7 +92,7 @@ def table_facts(
     tables = defined | set(files)
     tables |= {layout.table for layout in net.layouts if list(_layout_changes(layout, sides))}
     tables |= {tag.owner.id for tag in net.tags if isinstance(tag.owner, Table)}
-    found: dict[TableId, TableFacts] = {}
+    found: dict[TableId, TableChanges] = {}
     for number in sorted(tables):
         before, after, other = sides.before(number), sides.ours.table(number), sides.base.table(number)
         if after is not None:
@@ -100,21 +100,21 @@ def table_facts(
             is_altered = number in defined and not same(before, after)
             how: HowChanged = "created" if before is None else "altered" if is_altered else "changed"
             name = sides.ours.name_of(after)
-            found[after.id] = _with_files(TableFacts(name, how, changes), files.get(after.id))
+            found[after.id] = _with_files(TableChanges(name, how, changes), files.get(after.id))
         elif other is not None:
             head = sides.base.head
             totals = totals_of(database, head.catalog_id, other.id, head.snapshot_id)
             name = sides.base.name_of(other)
-            found[other.id] = TableFacts(name, "dropped", rows_removed=totals.record_count)
+            found[other.id] = TableChanges(name, "dropped", rows_removed=totals.record_count)
     return found
 
 
-def _with_files(facts: TableFacts, changes: RowChanges | None) -> TableFacts:
+def _with_files(table: TableChanges, changes: RowChanges | None) -> TableChanges:
     if changes is None:
-        return facts
+        return table
     inlined = _inlined(changes)
     return replace(
-        facts,
+        table,
         files_added=_paths(added.state for added in changes.added),
         files_retired=_paths(changes.retired),
         files_with_deletes=_paths(state for state, _ in changes.deleted),

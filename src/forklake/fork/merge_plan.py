@@ -9,6 +9,7 @@ from forklake.commit.commit_plan import Merged, Plan
 from forklake.commit.draft import Draft
 from forklake.commit.inlining import AdoptedFiles, TableWrites
 from forklake.commit.write_target import write_staged_rows
+from forklake.data.inlined import InlinedRows
 from forklake.data.statistics import summary_of_default
 from forklake.data.storage.storage import Storage
 from forklake.engine.compare import Outcome
@@ -223,7 +224,7 @@ def _place(state: FileState) -> ScanFile | ScanRows:
     """A file as a draft knows it; what it holds is not read."""
     deleted: Positions | None = pa.array(sorted(state.positions), pa.int64()) if state.positions else None
     if state.file.inlined:
-        return ScanRows(state.file, pa.table({}), deleted)
+        return ScanRows(state.file, InlinedRows.of(pa.table({})), deleted)
     return ScanFile(state.file, deleted)
 
 

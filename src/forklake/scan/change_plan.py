@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from forklake.data.inlined import decode
+from forklake.data.inlined import InlinedRows, decode
 from forklake.data.parquet.delete_files import positions_of
 from forklake.data.parquet.positions import joined, without
 from forklake.data.storage.storage import Storage
@@ -106,7 +106,7 @@ def plan_of(source: Source, places: Sequence[Place]) -> ScanPlan:
 
 def place_of(file: DataFile, contents: Mapping[DataFileId, str]) -> Place:
     """A file for a plan, or the rows that it has in the database."""
-    return ScanRows(file, decode(contents[file.id])) if file.inlined else ScanFile(file)
+    return ScanRows(file, InlinedRows.of(decode(contents[file.id]))) if file.inlined else ScanFile(file)
 
 
 def _moved(commits: Iterable[tuple[SnapshotId, Change]], table: int) -> set[int]:

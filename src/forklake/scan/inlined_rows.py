@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from forklake.data.conform import conform
-from forklake.data.inlined import decode
+from forklake.data.inlined import InlinedRows, decode
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME
 from forklake.data.statistics import summarise
 from forklake.lazy.arrow import pa, pc
@@ -40,16 +40,32 @@ def _alike(parts: Sequence[ScanRows]) -> Iterator[list[tuple[int, ScanRows]]]:
     """Parts in a row that have the same columns: many small writes then cost little more than one."""
     group: list[tuple[int, ScanRows]] = []
     for place, part in enumerate(parts):
-        if group and not part.rows.schema.equals(group[0][1].rows.schema, check_metadata=True):
+        if group and not _has_columns_of(part, group[0][1]):
             yield group
             group = []
         group.append((place, part))
     yield group
 
 
+def _has_columns_of(part: ScanRows, other: ScanRows) -> bool:
+    one, two = part.content.whole, other.content.whole
+    return one is two or one.schema.equals(two.schema, check_metadata=True)
+
+
+def _joined(parts: Sequence[InlinedRows]) -> pa.Table:
+    """The rows of all parts, one after the other; those that were read as one are not copied."""
+    whole, start, _ = parts[0]
+    end = start
+    for part in parts:
+        if part.whole is not whole or part.start != end:
+            return pa.concat_tables([part.table() for part in parts]).combine_chunks()
+        end += part.length
+    return whole.slice(start, end - start)
+
+
 def _together(parts: Sequence[tuple[int, ScanRows]], columns: Columns) -> pa.Table:
-    rows = conform(pa.concat_tables([part.rows for _, part in parts]).combine_chunks(), columns)
-    counts = [part.rows.num_rows for _, part in parts]
+    rows = conform(_joined([part.content for _, part in parts]), columns)
+    counts = [part.content.length for _, part in parts]
     positions = pa.array([at for count in counts for at in range(count)], pa.int64())
     row_ids = pc.add(_each([part.file.row_id_start for _, part in parts], counts), positions)
     begins = snapshots = _each([part.file.begin for _, part in parts], counts)
@@ -80,4 +96,4 @@ def _each(values: Sequence[int | None], counts: Sequence[int]) -> pa.Array:
 def _kept(parts: Sequence[ScanRows]) -> Iterator[bool]:
     for part in parts:
         gone = set[int]() if part.deleted is None else set(part.deleted.to_pylist())
-        yield from (at not in gone for at in range(part.rows.num_rows))
+        yield from (at not in gone for at in range(part.content.length))

@@ -25,18 +25,18 @@ from forklake.model.sql.predicate_tree import (
     Or,
     StartsWith,
 )
-from forklake.model.table.files import ColumnStats, FileFacts
+from forklake.model.table.files import ColumnStats, FileStatistics
 from forklake.model.types.sort_keys import HIGHEST, LOWEST
 
 
-def skip_reason(node: Node, facts: FileFacts) -> str | None:
+def skip_reason(node: Node, file: FileStatistics) -> str | None:
     """Why no row of the file makes the predicate TRUE, or None if one may."""
-    if facts.record_count == 0:
+    if file.record_count == 0:
         return "it holds no rows"
-    return _never(node, True, facts)
+    return _never(node, True, file)
 
 
-def _never(node: Node, value: bool, facts: FileFacts) -> str | None:
+def _never(node: Node, value: bool, file: FileStatistics) -> str | None:
     """Why the node has this value for no row, or None if it may have it."""
     match node:
         case Always(constant):
@@ -44,16 +44,16 @@ def _never(node: Node, value: bool, facts: FileFacts) -> str | None:
         case Opaque():
             return None
         case Not(child):
-            return _never(child, not value, facts)
+            return _never(child, not value, file)
         case And(nodes) | Or(nodes):
-            reasons = [_never(child, value, facts) for child in nodes]
+            reasons = [_never(child, value, file) for child in nodes]
             given = [reason for reason in reasons if reason is not None]
             # AND is TRUE, and OR is FALSE, only if every part is; so one that never is will do.
             if isinstance(node, And) == value:
                 return given[0] if given else None
             return " and ".join(dict.fromkeys(given)) if len(given) == len(reasons) else None
         case _:
-            return _leaf_never(node, value, facts)
+            return _leaf_never(node, value, file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class _Known:
         return cls(only_nulls, stats.null_count == 0, low, high)
 
 
-def _leaf_never(leaf: Leaf, value: bool, facts: FileFacts) -> str | None:
-    stats = facts.stats.get(leaf.operand.column_id)
+def _leaf_never(leaf: Leaf, value: bool, file: FileStatistics) -> str | None:
+    stats = file.stats.get(leaf.operand.column_id)
     # Counts that contradict the file's own are not to be trusted.
-    if stats is None or stats.value_count < facts.record_count:
+    if stats is None or stats.value_count < file.record_count:
         return None
     known = _Known.of(leaf.operand, stats)
     name = f'"{leaf.operand.name}"'

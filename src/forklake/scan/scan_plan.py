@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from forklake.data.inlined import decode_all
+from forklake.data.inlined import InlinedRows, decode_all
 from forklake.data.parquet.positions import joined
 from forklake.data.statistics import summary_of_default
 from forklake.display import MOST_ROWS, html_list, html_record, html_table, html_title
@@ -16,7 +16,7 @@ from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.sql.predicate import Predicate
 from forklake.model.sql.predicate_tree import Node, Range, columns_of, is_one_range, keys_of, ranges
-from forklake.model.table.files import ColumnStats, DataFile, FileFacts
+from forklake.model.table.files import ColumnStats, DataFile, FileStatistics
 from forklake.model.table.layout import Partitioning
 from forklake.model.table.name_mapping import Mapping as NameMapping
 from forklake.scan.partitions import point, skip_partition
@@ -55,9 +55,13 @@ class ScanRows:
     """Rows inside the plan: inlined ones, or those of an open transaction."""
 
     file: DataFile
-    rows: pa.Table
-    """By field id, as they were written; columns may have changed since."""
+    content: InlinedRows
     deleted: Positions | None = None
+
+    @property
+    def rows(self) -> pa.Table:
+        """By field id, as they were written; columns may have changed since."""
+        return self.content.table()
 
     @property
     def live_rows(self) -> int:
@@ -285,11 +289,11 @@ def _kept(
     skipped: list[tuple[DataFile, str]] = []
     for file in files:
         known = _with_defaults(source, file, stats.get(file.id, {}), columns)
-        facts = FileFacts(file.record_count, known, file.partition_id, values.get(file.id, ()))
-        reason = skip_reason(tree, facts)
+        statistics = FileStatistics(file.record_count, known, file.partition_id, values.get(file.id, ()))
+        reason = skip_reason(tree, statistics)
         partitioning = None if file.partition_id is None else source.partitionings.get(file.partition_id)
         if reason is None and partitioning is not None:
-            reason = skip_partition(tree, partitioning, facts.partition_values, source.table.columns)
+            reason = skip_partition(tree, partitioning, statistics.partition_values, source.table.columns)
         if reason is None:
             kept.append(file)
         else:

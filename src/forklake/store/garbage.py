@@ -65,7 +65,13 @@ def note_reach(session: Session, collection: int) -> None:
     session.execute("note_collection", collection=collection)
     session.execute("note_candidates")
     hold_lineages(session)
-    for statement in ("note_own_reach", "note_inherited_reach", "note_merged_reach", "note_adopted_reach"):
+    for statement in (
+        "note_own_reach",
+        "note_inherited_reach",
+        "note_merged_reach",
+        "note_adopted_reach",
+        "note_copied_reach",
+    ):
         session.execute(statement)
 
 

@@ -15,6 +15,7 @@ import forklake
 from forklake.maintenance import collect
 from forklake.store.backend import Database
 from forklake.store.tables import TABLES
+from tests.contract.maintenance.cleaned import left_behind
 
 NOW = timedelta(0)
 
@@ -268,3 +269,70 @@ def test_a_snapshot_that_is_forked_and_then_expired_during_a_collection_stays_in
     lake.collect_garbage(older_than=NOW)
     assert ids(lake.catalog("late")) == [0, 1, 2]
     assert ids(shop) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("how", ["copied", "materialized", "copied twice"])
+def test_merges_of_copies_find_rows_that_were_moved_on_both_sides(
+    lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path, how: str
+) -> None:
+    table.append(rows(0, 5))
+    table.append(rows(5, 10))
+    copy = lake.fork("shop", "copy", mode="reference" if how == "materialized" else "copy")
+    copy.materialize()
+    other = lake.catalog("shop")
+    if how == "copied twice":
+        other = lake.fork("shop", "other", mode="copy")
+        table.append(rows(200, 201))
+        lake.drop_catalog("shop")
+    # Rows move to other files, and those that they were in go.
+    for catalog in (copy, other):
+        catalog.compact()
+        clean(lake)
+    copy.table("t").update({"v": "'copy'"}, where="id = 3")
+    other.table("t").delete("id = 8")
+    clean(lake)
+    lake.merge(copy, other)
+    assert ids(other) == [0, 1, 2, 3, 4, 5, 6, 7, 9]
+    clean(lake)
+    lake.merge(other, copy)
+    assert ids(copy) == ids(other)
+    assert {row["v"] for row in copy.table("t").to_pylist() if row["id"] == 3} == {"copy"}
+    lake.drop_catalogs([catalog.name for catalog in lake.catalogs()])
+    for _ in range(2):
+        clean(lake)
+    assert left_behind(raw) == {} and not files(tmp_path)
+
+
+@pytest.mark.parametrize("by", ["the parent", "another fork", "a fork of that"])
+def test_a_merge_tells_later_ones_what_a_catalog_did_that_is_gone_since(
+    lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path, by: str
+) -> None:
+    table.append(rows(0, 5))
+    behind = lake.fork("shop", "behind")
+    target = lake.catalog("shop") if by == "the parent" else lake.fork("shop", "target")
+    agent = lake.fork(target, "agent")
+    agent.table("t").append(rows(10, 15))
+    agent.table("t").delete("id = 2")
+    lake.merge(agent, target)
+    source = lake.fork(target, "later") if by == "a fork of that" else target
+    lake.drop_catalog(agent)
+    for _ in range(2):
+        clean(lake)
+    with pytest.raises(forklake.CatalogNotFound):
+        lake.undrop_catalog("agent")
+    target.compact()
+    clean(lake)
+    lake.merge(source, behind)
+    assert ids(behind) == [0, 1, 3, 4, *range(10, 15)]
+    # When one has it and everyone else has seen that, it is forgotten.
+    if by != "the parent":
+        lake.drop_catalogs({target.name, source.name})
+        lake.merge(behind, "shop")
+    lake.drop_catalog(behind)
+    for _ in range(2):
+        clean(lake)
+    assert raw(f"SELECT count(*) FROM ducklake_catalog_lineage WHERE catalog_id = {agent.id}") == [(0,)]
+    lake.drop_catalogs([catalog.name for catalog in lake.catalogs()])
+    for _ in range(2):
+        clean(lake)
+    assert left_behind(raw) == {} and not files(tmp_path)

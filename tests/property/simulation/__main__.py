@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator
 from tests.property.simulation.backends import BACKENDS, lakes
 from tests.property.simulation.runs import Runs, Total
 
+TOLD_EVERY = 60.0
+"""Seconds."""
+
 
 def main() -> int:
     """Exit with 1 if anything was violated."""
@@ -26,18 +29,26 @@ def main() -> int:
     )
     given = parser.parse_args()
     first = secrets.randbelow(2**31) if given.seed is None else given.seed
-    total = Total()
+    total, due = Total(), time.monotonic() + TOLD_EVERY
     with lakes(given.backend) as found:
         # On PostgreSQL, a client that waits for a lock of the server does not let others go first.
         clients = 1 if given.backend == "postgresql" else given.clients
-        runs = Runs(found, given.steps, clients, given.faults)
+        runs = Runs(found, given.steps, clients, given.faults, tell=_tell)
         for seed in _seeds(first, given.programs, given.minutes):
             known = len(total.violations)
             runs.one(seed, total)
             for told in total.violations[known:]:
                 print(told, flush=True)
+            if time.monotonic() >= due:
+                # Of a run that is ended, what it had done is known.
+                _tell(f"up to seed {seed}: {total}")
+                due = time.monotonic() + TOLD_EVERY
     print(f"{given.backend} from seed {first}: {total}")
     return 1 if total.violations else 0
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _seeds(first: int, programs: int, minutes: float | None) -> Iterable[int]:

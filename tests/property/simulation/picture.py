@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 from forklake.store.tables import TABLES
@@ -146,6 +147,7 @@ class Picture:
                 (row["source_catalog_id"], row["source_snapshot"]),
                 (row["catalog_id"], row["merge_snapshot"]),
             }
+        points |= self._partings()
         by_catalog: dict[int, list[int]] = {}
         for catalog, snapshot in points:
             by_catalog.setdefault(catalog, []).append(snapshot)
@@ -157,3 +159,16 @@ class Picture:
                 for at in by_catalog.get(row["catalog_id"], ())
             )
         }
+
+    def _partings(self) -> set[tuple[int, int]]:
+        """Where any two catalogs part that share a history: what either of them saw there, copied or not."""
+        points: set[tuple[int, int]] = set()
+        shared = {
+            catalog: {s.catalog: s.shared for s in sources} for catalog, sources in self.sources.items()
+        }
+        for one, other in permutations(shared, 2):
+            common = shared[one].keys() & shared[other].keys()
+            if common:
+                since = max(min(shared[one][catalog], shared[other][catalog]) for catalog in common)
+                points |= {(s.catalog, min(since, s.bound)) for s in self.sources[one] if s.bound >= 0}
+        return points

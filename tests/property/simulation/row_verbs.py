@@ -92,7 +92,14 @@ def update(client: Client, random: Random) -> None:
 def upsert(client: Client, random: Random) -> None:
     catalog, table, handle = chosen(client, random)
     event, values = new_event(client, table, special=True), fresh(client, random, 1)
-    values |= {key: next(client.world.numbers) for key in some_keys(catalog, table, random)}
+    updates = {key: next(client.world.numbers) for key in some_keys(catalog, table, random)}
+    if client.world.scheduler.is_shared and updates and random.random() < 0.5:
+        client.effect = changing(catalog, lambda state: state.updated(event, updates))
+        handle.table(table).merge(as_rows(updates), "k", when_not_matched="ignore")
+        return
+    if not client.world.scheduler.is_shared:
+        # What others delete meanwhile would be inserted again, and whoever deletes it then need not see it.
+        values |= updates
     client.effect = changing(catalog, lambda state: state.written(event, values))
     handle.table(table).merge(as_rows(values), "k")
 

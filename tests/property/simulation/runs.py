@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -41,6 +42,8 @@ class Runs:
     clients: int = 3
     faults: float = 0.2
     prepare: Prepare = lambda _: None
+    tell: Callable[[str], None] = lambda _: None
+    """Hears of a failure at once: to find a shorter program may take long."""
 
     def failure(self, seed: int, rounds: Program, total: Total | None = None) -> Exception | None:
         """What goes wrong with a program, if anything does."""
@@ -61,6 +64,7 @@ class Runs:
         error = self.failure(seed, rounds, total)
         if error is None:
             return
+        self.tell(f"seed {seed}: {_shown(error)}")
         short = shrunk(rounds, lambda rounds: self.failure(seed, rounds) is not None)
         total.violations.append(self._told(seed, error, short, self.failure(seed, short) or error))
 

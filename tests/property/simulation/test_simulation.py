@@ -6,17 +6,19 @@ import pytest
 
 from tests.property.simulation.backends import lakes
 from tests.property.simulation.broken import CAUGHT, broken
-from tests.property.simulation.program import program
+from tests.property.simulation.program import Round, Step, program
 from tests.property.simulation.runs import Runs, Total
 
 STEPS = 60
 SQLITE = [range(start, start + 32) for start in range(0, 160, 32)]
 
 
-def _run(backend: str, seeds: range, *, clients: int = 3, server: str | None = None) -> Total:
+def _run(
+    backend: str, seeds: range, *, clients: int = 3, steps: int = STEPS, server: str | None = None
+) -> Total:
     total = Total()
     with lakes(backend, server) as found:
-        runs = Runs(found, STEPS, clients)
+        runs = Runs(found, steps, clients)
         for seed in seeds:
             runs.one(seed, total)
     assert not total.violations, "\n\n".join(total.violations)
@@ -32,9 +34,24 @@ def test_nothing_is_lost_and_nothing_is_left_on_sqlite(seeds: range) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", [200])
-def test_what_once_failed_is_mended(seed: int) -> None:
-    _run("sqlite", range(seed, seed + 1))
+@pytest.mark.parametrize(("seed", "steps"), [(200, STEPS), (600000, 200)])
+def test_what_once_failed_is_mended(seed: int, steps: int) -> None:
+    _run("sqlite", range(seed, seed + 1), steps=steps)
+
+
+def test_a_copy_that_was_flushed_and_cleaned_brings_no_row_twice() -> None:
+    """What seed 500019 was shrunk to."""
+    lanes = (
+        (("row.append", 1104736683), ("catalog.fork", 2446251709)),
+        (("row.compact", 2880872779),),
+        (("catalog.fork", 1213079361),),
+        (("cleaning.expire_all", 3491602789),),
+        (("cleaning.collect", 359050698),),
+        (("catalog.merge", 1396349196),),
+    )
+    rounds = tuple(Round((tuple(Step(*step) for step in lane),), number) for number, lane in enumerate(lanes))
+    with lakes("sqlite") as found:
+        assert Runs(found, STEPS).failure(500019, rounds) is None
 
 
 @pytest.mark.timeout(900)

@@ -7,14 +7,14 @@ from operator import eq, ge, gt, le, lt, ne
 
 import pytest
 
-from forklake.model.table.files import ColumnStats, FileFacts
+from forklake.model.table.files import ColumnStats, FileStatistics
 from forklake.model.types.sort_keys import HIGHEST, LOWEST
 from forklake.scan.prune import skip_reason
 from tests.unit.predicate.columns import BY_NAME, key, tree
 
 
 def facts(rows=10, **stats):
-    return FileFacts(
+    return FileStatistics(
         rows, {BY_NAME[name].id: ColumnStats(BY_NAME[name].id, rows, *known) for name, known in stats.items()}
     )
 
@@ -120,7 +120,9 @@ def test_what_a_file_does_not_say_excludes_nothing():
     for text in ("id = 1", "id is null", "id is not null", "not id = 1"):
         assert skip_reason(tree(text), facts()) is None
         assert (
-            skip_reason(tree(text), FileFacts(10, {BY_NAME["id"].id: ColumnStats(BY_NAME["id"].id, 0, 0)}))
+            skip_reason(
+                tree(text), FileStatistics(10, {BY_NAME["id"].id: ColumnStats(BY_NAME["id"].id, 0, 0)})
+            )
             is None
         )
     assert skip_reason(tree("true"), facts(rows=0)) == "it holds no rows"
@@ -128,7 +130,7 @@ def test_what_a_file_does_not_say_excludes_nothing():
 
 def test_the_reason_names_the_column_and_its_bounds():
     column = BY_NAME["A"].id
-    file = FileFacts(1, {column: ColumnStats(column, 1, 0, "10", "20", key("A", 10), key("A", 20))})
+    file = FileStatistics(1, {column: ColumnStats(column, 1, 0, "10", "20", key("A", 10), key("A", 20))})
     assert skip_reason(tree("s.a = 5"), file) == '"s.A" lies between 10 and 20'
     assert (
         skip_reason(tree("s.a = 5 or s.a is null"), file)

@@ -137,7 +137,7 @@ def is_disjoint(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileStatistics:
     """All that pruning may look at for one file."""
 
     record_count: int

@@ -95,22 +95,31 @@ SELECT catalog_id, snapshot_id
  WHERE place = $place;
 
 -- name: retirable_catalogs
--- Catalogs that were dropped before a time and live on in others, with no files of distributed snapshots to be looked after.
+-- Catalogs that were dropped before a time and live on in others that descend from them or have merged them, with no files of
+-- distributed snapshots to be looked after.
 SELECT h.catalog_id
   FROM ducklake_catalog_head h
   JOIN ducklake_catalog_lineage o ON o.catalog_id = h.catalog_id AND o.source_catalog_id = h.catalog_id
  WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time AND o.max_snapshot = forever()
-   AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
-                WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
+   AND (EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                 WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
+        OR EXISTS (SELECT 1 FROM ducklake_catalog_merge m WHERE m.source_catalog_id = h.catalog_id))
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
                     WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL);
 
 -- name: retire_catalogs
 -- Nobody will bring these catalogs back. What others have of them stays to be seen, as merges look it up.
 UPDATE ducklake_catalog_lineage
-   SET max_snapshot = (SELECT max(COALESCE(l.copied_snapshot, l.max_snapshot)) FROM ducklake_catalog_lineage l
-                        WHERE l.source_catalog_id = ducklake_catalog_lineage.catalog_id
-                          AND l.source_catalog_id <> l.catalog_id)
+   SET max_snapshot = CASE WHEN COALESCE((SELECT max(COALESCE(l.copied_snapshot, l.max_snapshot)) FROM ducklake_catalog_lineage l
+                                           WHERE l.source_catalog_id = ducklake_catalog_lineage.catalog_id
+                                             AND l.source_catalog_id <> l.catalog_id), -1)
+                                > COALESCE((SELECT max(m.source_snapshot) FROM ducklake_catalog_merge m
+                                             WHERE m.source_catalog_id = ducklake_catalog_lineage.catalog_id), -1)
+                           THEN (SELECT max(COALESCE(l.copied_snapshot, l.max_snapshot)) FROM ducklake_catalog_lineage l
+                                  WHERE l.source_catalog_id = ducklake_catalog_lineage.catalog_id
+                                    AND l.source_catalog_id <> l.catalog_id)
+                           ELSE (SELECT max(m.source_snapshot) FROM ducklake_catalog_merge m
+                                  WHERE m.source_catalog_id = ducklake_catalog_lineage.catalog_id) END
  WHERE catalog_id = source_catalog_id AND catalog_id IN ids($catalogs);
 
 -- name: retire_heads
@@ -123,7 +132,61 @@ UPDATE ducklake_catalog_head
 -- name: forgettable_catalogs
 -- Dropped catalogs that nobody will bring back: dropped before a time, with no catalog that descends from them and no files
 -- of distributed snapshots to be looked after, and merged into no two others that somebody can still read, and that may have
--- to compare what they have of it.
+-- to compare what they have of it. One that was merged is remembered until all of its relatives have seen all that anyone has
+-- seen of it, at every snapshot that is not expired: until then a merge has to tell them what it did.
+WITH viewers AS (
+    SELECT o.catalog_id, COALESCE(h.oldest_snapshot, 0) AS oldest
+      FROM ducklake_catalog_lineage o
+      JOIN ducklake_catalog_head h ON h.catalog_id = o.catalog_id
+     WHERE o.source_catalog_id = o.catalog_id AND o.max_snapshot = forever()
+       AND (h.end_snapshot IS NULL OR h.snapshot_time >= $time
+            OR EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
+                        WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL))
+),
+merged AS (
+    SELECT h.catalog_id, max(m.source_snapshot) AS up_to
+      FROM ducklake_catalog_head h
+      JOIN ducklake_catalog_merge m ON m.source_catalog_id = h.catalog_id
+     WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time
+     GROUP BY h.catalog_id
+),
+points AS (
+    SELECT l.source_catalog_id AS catalog_id,
+           CASE WHEN v.oldest < COALESCE(l.copied_snapshot, l.max_snapshot) THEN v.oldest
+                ELSE COALESCE(l.copied_snapshot, l.max_snapshot) END AS snapshot_id, count(*) AS viewers
+      FROM ducklake_catalog_lineage l
+      JOIN viewers v ON v.catalog_id = l.catalog_id
+     WHERE l.source_catalog_id IN (SELECT b.catalog_id FROM merged c
+                                     JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id)
+     GROUP BY 1, 2
+),
+seen AS (
+    SELECT c.catalog_id, sum(p.viewers) AS viewers
+      FROM merged c
+      JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id AND b.table_id = 0 AND b.source_snapshot = c.up_to
+      JOIN points p ON p.catalog_id = b.catalog_id AND p.snapshot_id >= b.merge_snapshot
+     GROUP BY c.catalog_id
+),
+roots AS (
+    SELECT c.catalog_id, l.source_catalog_id AS root
+      FROM merged c
+      JOIN ducklake_catalog_lineage l ON l.catalog_id = c.catalog_id
+     WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage d WHERE d.catalog_id = l.catalog_id AND d.depth < l.depth)
+),
+families AS (
+    SELECT l.source_catalog_id AS root, count(*) AS viewers
+      FROM ducklake_catalog_lineage l
+      JOIN viewers v ON v.catalog_id = l.catalog_id
+     WHERE l.source_catalog_id IN (SELECT root FROM roots)
+     GROUP BY l.source_catalog_id
+),
+awaited AS (
+    SELECT r.catalog_id
+      FROM roots r
+      JOIN families f ON f.root = r.root
+      LEFT JOIN seen s ON s.catalog_id = r.catalog_id
+     WHERE f.viewers > COALESCE(s.viewers, 0)
+)
 SELECT h.catalog_id
   FROM ducklake_catalog_head h
  WHERE h.end_snapshot IS NOT NULL AND h.snapshot_time < $time
@@ -132,6 +195,7 @@ SELECT h.catalog_id
                     WHERE l.source_catalog_id = h.catalog_id AND l.source_catalog_id <> l.catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_reservation r
                     WHERE r.catalog_id = h.catalog_id AND r.swept_at IS NULL)
+   AND h.catalog_id NOT IN (SELECT catalog_id FROM awaited)
    AND (SELECT count(DISTINCT m.catalog_id) FROM ducklake_catalog_merge m
          WHERE m.source_catalog_id = h.catalog_id
            AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
@@ -243,6 +307,44 @@ SELECT DISTINCT m.catalog_id, m.merge_snapshot, m.merge_snapshot
                                                   AND b.merge_snapshot <= COALESCE(l.copied_snapshot, l.max_snapshot)
                     WHERE l.catalog_id = x.catalog_id AND b.source_catalog_id = m.catalog_id
                       AND b.source_snapshot >= m.merge_snapshot);
+
+-- name: note_copied_reach
+-- What merges compare with where rows were copied: the copies, and what they are copies of, as they stood where both histories
+-- part. Catalogs that have the copies from each other part later, so these are not needed for them.
+WITH bounds AS (
+    SELECT l.source_catalog_id AS ancestor, COALESCE(l.copied_snapshot, l.max_snapshot) AS bound, count(*) AS catalogs
+      FROM ducklake_catalog_lineage l
+     WHERE l.source_catalog_id IN (SELECT c.source_catalog_id FROM ducklake_catalog_lineage c WHERE c.copied_snapshot IS NOT NULL)
+     GROUP BY l.source_catalog_id, COALESCE(l.copied_snapshot, l.max_snapshot)
+),
+copies AS (
+    SELECT DISTINCT l.source_catalog_id AS ancestor, r.source_catalog_id AS holder,
+           CASE WHEN l.copied_snapshot < r.max_snapshot THEN l.copied_snapshot ELSE r.max_snapshot END AS bound
+      FROM ducklake_catalog_lineage l
+      JOIN ducklake_catalog_lineage r ON r.catalog_id = l.catalog_id AND r.max_snapshot >= 0
+     WHERE l.copied_snapshot IS NOT NULL
+),
+related AS (
+    SELECT c.ancestor, c.holder, COALESCE(o.copied_snapshot, o.max_snapshot) AS bound, count(*) AS catalogs
+      FROM (SELECT DISTINCT ancestor, holder FROM copies) c
+      JOIN ducklake_catalog_lineage y ON y.source_catalog_id = c.holder
+      JOIN ducklake_catalog_lineage o ON o.catalog_id = y.catalog_id AND o.source_catalog_id = c.ancestor
+     GROUP BY c.ancestor, c.holder, COALESCE(o.copied_snapshot, o.max_snapshot)
+)
+INSERT INTO ducklake_reach (catalog_id, low, high)
+SELECT catalog_id, snapshot_id, snapshot_id
+  FROM (SELECT c.holder AS catalog_id, CASE WHEN c.bound < b.bound THEN c.bound ELSE b.bound END AS snapshot_id
+          FROM copies c
+          JOIN bounds b ON b.ancestor = c.ancestor
+          LEFT JOIN related s ON s.ancestor = c.ancestor AND s.holder = c.holder AND s.bound = b.bound
+         WHERE b.catalogs > COALESCE(s.catalogs, 0)
+        UNION
+        SELECT l.source_catalog_id, CASE WHEN l.copied_snapshot < r.max_snapshot THEN l.copied_snapshot ELSE r.max_snapshot END
+          FROM ducklake_catalog_lineage l
+          JOIN (SELECT DISTINCT source_catalog_id, max_snapshot FROM ducklake_catalog_lineage WHERE max_snapshot >= 0) r
+            ON r.source_catalog_id = l.source_catalog_id
+         WHERE l.copied_snapshot IS NOT NULL) found
+ WHERE catalog_id IN (SELECT catalog_id FROM ducklake_reach);
 
 -- name: dead_data_files
 -- Rows of files that nobody reaches, after one, by their keys. What nobody reaches now, nobody will.
