@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from forklake.errors import (
     AlreadyExists,
+    AmbiguousName,
     CatalogExists,
     CatalogNotFound,
     ColumnExists,
@@ -147,6 +148,7 @@ del VERSION
 
 __all__ = [
     "AlreadyExists",
+    "AmbiguousName",
     "Catalog",
     "CatalogDiff",
     "CatalogExists",

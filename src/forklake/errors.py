@@ -12,6 +12,7 @@ ForklakeError
 │   └── CorruptMetadata             the rows contradict each other
 ├── NamingError                 (abstract) a name that does not fit
 │   ├── InvalidName                 no name at all, too long, or unprintable
+│   ├── AmbiguousName               two things have it, if case makes no difference
 │   ├── NotFound                    (abstract) CatalogNotFound, SchemaNotFound, TableNotFound,
 │   │                               ColumnNotFound, ViewNotFound, MacroNotFound, SnapshotNotFound
 │   └── AlreadyExists               (abstract) CatalogExists, SchemaExists, TableExists,
@@ -116,6 +117,10 @@ class NamingError(ForklakeError):
 
 class InvalidName(NamingError):
     """A name is empty, too long, or has control characters."""
+
+
+class AmbiguousName(NamingError):
+    """Several things have this name, if case makes no difference, and none has it as it is written."""
 
 
 class NotFound(NamingError):

@@ -98,7 +98,7 @@ def test_two_objects_collide_on_one_name_only_if_both_claim_it(theirs: Verb, our
     shared = left == right or {left, right} <= relations
     expected = first in claims and second in claims and shared and left in NOUNS
     assert (
-        collide(change(theirs, 5, name="same", schema=1), change(ours, 6, name="same", schema=1)) is expected
+        collide(change(theirs, 5, name="same", schema=1), change(ours, 6, name="SAME", schema=1)) is expected
     )
 
 

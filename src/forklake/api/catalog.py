@@ -212,7 +212,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         if other is None:
             return self._diff_with_fork_point(head)
         name = name_of(self._context, other)
-        _, _, theirs = catalog_named(self._database, name)
+        theirs = catalog_named(self._database, name).head
         if theirs.catalog_id == self.id:
             raise InvalidArgument(f'"{name}" cannot be compared with itself')
         merger = Merger(self._context)

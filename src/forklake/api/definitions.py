@@ -39,8 +39,7 @@ class DefinitionVerbs(MacroVerbs):
             target = QualifiedName.parse(name)
         except InvalidName:
             return False
-        draft = self._scope.read()
-        return draft.find_table(target) is not None or draft.find_view(target) is not None
+        return self._scope.read().find_relation(target) is not None
 
     def __iter__(self) -> Iterator[str]:
         """The full names of the tables and views, in order."""
@@ -58,7 +57,7 @@ class DefinitionVerbs(MacroVerbs):
         """Create a schema."""
 
         def change(draft: Draft) -> None:
-            if not (if_not_exists and any(schema.name == name for schema in draft.schemas())):
+            if not (if_not_exists and draft.find_schema(name) is not None):
                 draft.create_schema(name)
 
         self._scope.with_commit_info(**info).apply(change)
@@ -75,7 +74,7 @@ class DefinitionVerbs(MacroVerbs):
         """Drop a schema that is empty, or with `cascade` everything in it."""
 
         def change(draft: Draft) -> None:
-            if not (if_exists and all(schema.name != name for schema in draft.schemas())):
+            if not (if_exists and draft.find_schema(name) is None):
                 draft.drop_schema(draft.schema_named(name), cascade=cascade)
 
         self._scope.with_commit_info(**info).apply(change)

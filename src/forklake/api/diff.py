@@ -22,6 +22,7 @@ from forklake.fork.diff import (
     table_changes,
 )
 from forklake.fork.row_changes import RowChanges
+from forklake.model.alike import fold
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.scan.change_plan import ChangePlan
@@ -82,8 +83,9 @@ class CatalogDiff(Shown):
 
     def table(self, name: str | tuple[str, str] | QualifiedName) -> TableDiff | None:
         """The difference of one table, or None; of the live one, if another of that name was dropped."""
-        wanted = str(QualifiedName.parse(name))
-        found = [table for table in self.tables if table.name == wanted]
+        wanted = QualifiedName.parse(name)
+        found = [table for table in self.tables if table.name == str(wanted)]
+        found = found or [table for table in self.tables if fold(table.name) == fold(str(wanted))]
         return min(found, key=lambda table: table.change == "dropped", default=None)
 
 

@@ -29,7 +29,7 @@ from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, CommitInfo, Snapshot, author_of
 from forklake.model.time_travel import AsOf
 from forklake.store.catalog_writes import set_expiry
-from forklake.store.catalogs import catalog_exists, catalog_named, catalog_named_at, catalogs
+from forklake.store.catalogs import catalog_named, catalog_named_at, catalogs, is_found
 from forklake.store.fork_tree import MOST_FORKS, fork_tree
 from forklake.store.snapshots import latest_snapshot, snapshots
 
@@ -95,7 +95,7 @@ class Lake(LakeMaintenance):
             name = self._name(catalog)  # pyright: ignore[reportArgumentType]
         except (NamingError, InvalidArgument):
             return False
-        return catalog_exists(self._database, name)
+        return is_found(self._database, name)
 
     def __iter__(self) -> Iterator[str]:
         """The names of the catalogs."""
@@ -224,7 +224,7 @@ class Lake(LakeMaintenance):
         An expired catalog works until `drop_expired` drops it.
         """
         commits.check_ttl(ttl)
-        catalog_id, _, _ = catalog_named(self._database, self._name(name))
+        catalog_id = catalog_named(self._database, self._name(name)).id
         expires = None if ttl is None else self._database.now() + ttl
         with self._database.transaction() as session:
             set_expiry(session, catalog_id, expires)
@@ -251,9 +251,9 @@ class Lake(LakeMaintenance):
         """
         check_name(name, "catalog")
         if at is None:
-            catalog_id, _, _ = catalog_named(self._database, name)
-            return self._handle(catalog_id, name)
-        catalog_id = catalog_named_at(self._database, name, at)
+            found = catalog_named(self._database, name)
+            return self._handle(found.id, found.name)
+        catalog_id, name = catalog_named_at(self._database, name, at)
         return handles.Catalog(catalog_scope.CatalogScope(self._context, catalog_id, name, at), self)
 
     def read(self, path: Paths, *, format: str | None = None, **options: object) -> FileRows:

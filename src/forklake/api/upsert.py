@@ -15,6 +15,7 @@ from forklake.display import Shown
 from forklake.engine.upsert import SOURCE, TARGET, Join
 from forklake.errors import ColumnNotFound, DuplicateColumn, InvalidArgument, InvalidData
 from forklake.lazy.arrow import pa
+from forklake.model.alike import instead
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
@@ -50,7 +51,8 @@ def join_of(data: Any, on: str | Sequence[str], columns: Columns, *, cast: bool 
     known = {column.name: given[column.name.lower()] for column in columns if column.name.lower() in given}
     for key in keys:
         if key.name not in known:
-            raise ColumnNotFound(f'the source has no column "{key.name}" to join on')
+            meant = instead(key.name, rows.column_names)
+            raise ColumnNotFound(f'the source has no column "{key.name}" to join on: {meant}')
         if key.children:
             raise InvalidArgument(f'"{key.name}" is nested: join on plain columns')
     return Join(rows, keys, known)

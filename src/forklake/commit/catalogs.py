@@ -28,7 +28,14 @@ from forklake.store.catalog_writes import (
     lock_expired,
     reopen_catalog,
 )
-from forklake.store.catalogs import catalog_exists, catalog_named, dropped_catalog, latest_name
+from forklake.store.catalogs import (
+    catalog_exists,
+    catalog_named,
+    dropped_catalog,
+    latest_name,
+    name_as_written,
+    no_catalog,
+)
 from forklake.store.lineages import named
 from forklake.store.snapshots import add_snapshot
 
@@ -64,7 +71,7 @@ def create_catalog(database: Database, name: str, *, if_not_exists: bool, author
 
 def rename_catalog(database: Database, name: str, new_name: str, *, author: Author) -> None:
     """Give a catalog another name; its folder and everything that refers to it stay."""
-    catalog, uuid, head = catalog_named(database, name)
+    catalog, uuid, head, name = catalog_named(database, name)
     if check_name(new_name, "catalog") == name:
         return
 
@@ -134,19 +141,26 @@ def drop_catalogs(
     steps = Steps(progress, "drop catalogs", "catalogs", len(names))
 
     def lock(session: Session) -> list[LockedCatalog]:
-        locked = lock_catalogs(session, names)
-        # Somebody may have renamed one while we waited for it.
-        still = {(found.name, found.id) for found in named(session, names)}
-        found = [catalog for catalog in locked if (catalog.name, catalog.id) in still]
+        found = _locked(session, names)
         missing = set(names) - {catalog.name for catalog in found}
         if missing:
-            raise CatalogNotFound(
-                f'no catalog is named "{min(missing)}": `forklake catalogs` lists those that are'
-            )
+            written = {name_as_written(session, name) for name in sorted(missing)}
+            others = _locked(session, sorted(written - {catalog.name for catalog in found}))
+            found += others
+            gone = written - {catalog.name for catalog in found}
+            if gone:
+                raise no_catalog(session, min(gone))
         return found
 
     _drop(database, lock, author)
     steps.add(len(names))
+
+
+def _locked(session: Session, names: Sequence[str]) -> list[LockedCatalog]:
+    locked = lock_catalogs(session, names)
+    # Somebody may have renamed one while we waited for it.
+    still = {(found.name, found.id) for found in named(session, names)}
+    return [catalog for catalog in locked if (catalog.name, catalog.id) in still]
 
 
 def drop_expired(database: Database, author: Author, progress: OnProgress | None = None) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from forklake.errors import CommitConflict
+from forklake.model.alike import fold
 from forklake.model.changes import REWRITTEN, UNDONE, UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId
 
@@ -47,12 +48,10 @@ def same_object(theirs: Change, ours: Change) -> bool:
 
 
 def same_name(theirs: Change, ours: Change) -> bool:
-    """Both claim one name in one namespace; tables and views share theirs."""
-    return (_namespace(theirs), theirs.schema_id, theirs.name) == (
-        _namespace(ours),
-        ours.schema_id,
-        ours.name,
-    )
+    """Both claim one name in one namespace, whatever its case; tables and views share theirs."""
+    if (_namespace(theirs), theirs.schema_id) != (_namespace(ours), ours.schema_id):
+        return False
+    return fold(theirs.name or "") == fold(ours.name or "")
 
 
 def same_file(theirs: Change, ours: Change) -> bool:

@@ -24,6 +24,7 @@ from forklake.errors import (
     TableExists,
     ViewExists,
 )
+from forklake.model.alike import alike
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, Tag, View
 from forklake.model.ids import ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
@@ -78,7 +79,7 @@ class Draft(DraftDefinitions):
     def rename_schema(self, schema: Schema, name: str) -> None:
         """Stage a new name; the folder keeps the old one."""
         if name != schema.name:
-            self._refuse_taken_schema(check_name(name, "schema"))
+            self._refuse_taken_schema(check_name(name, "schema"), schema.id)
             self._schemas.put(schema.id, schema, replace(schema, name=name))
 
     def drop_schema(self, schema: Schema, *, cascade: bool) -> None:
@@ -125,7 +126,7 @@ class Draft(DraftDefinitions):
         """Stage a new name, in the same or another schema; the folder stays."""
         schema = self.schema_named(name.schema)
         if (schema.id, name.name) != (table.schema_id, table.name):
-            self._refuse_taken_relation(schema.id, name)
+            self._refuse_taken_relation(schema.id, name, table.id)
             self._tables.put(table.id, table, replace(table, schema_id=schema.id, name=name.name))
 
     def set_columns(self, table: Table, columns: tuple[Column, ...]) -> None:
@@ -165,7 +166,7 @@ class Draft(DraftDefinitions):
         schema = self.schema_named(name.schema)
         existing = self._find_view(schema.id, name.name)
         if existing is not None and or_replace:
-            view = replace(existing, sql=sql, column_aliases=aliases)
+            view = replace(existing, name=name.name, sql=sql, column_aliases=aliases)
             self._views.put(view.id, existing, view)
             return view
         self._refuse_taken_relation(schema.id, name)
@@ -177,7 +178,7 @@ class Draft(DraftDefinitions):
         """Stage a new name, in the same or another schema."""
         schema = self.schema_named(name.schema)
         if (schema.id, name.name) != (view.schema_id, view.name):
-            self._refuse_taken_relation(schema.id, name)
+            self._refuse_taken_relation(schema.id, name, view.id)
             self._views.put(view.id, view, replace(view, schema_id=schema.id, name=name.name))
 
     def drop_view(self, view: View) -> None:
@@ -191,8 +192,8 @@ class Draft(DraftDefinitions):
         existing = self._find_macro(schema.id, name.name)
         if existing is not None:
             if not or_replace:
-                raise MacroExists(f'macro "{name}" exists: choose another name, or pass or_replace=True')
-            if existing.implementations == impls:
+                raise _macro_exists(name, existing, ", or pass or_replace=True")
+            if (existing.name, existing.implementations) == (name.name, impls):
                 return existing
             self.drop_macro(existing)
         macro = Macro(MacroId(self._new_id()), schema.id, name.name, impls)
@@ -203,8 +204,9 @@ class Draft(DraftDefinitions):
         """Stage a new name, in the same or another schema."""
         schema = self.schema_named(name.schema)
         if (schema.id, name.name) != (macro.schema_id, macro.name):
-            if self._find_macro(schema.id, name.name) is not None:
-                raise MacroExists(f'macro "{name}" exists: choose another name')
+            macros = [other for other in self.macros() if other.schema_id == schema.id and other is not macro]
+            for holder in alike(name.name, macros):
+                raise _macro_exists(name, holder)
             self._macros.put(macro.id, macro, replace(macro, schema_id=schema.id, name=name.name))
 
     def drop_macro(self, macro: Macro) -> None:
@@ -342,19 +344,26 @@ class Draft(DraftDefinitions):
     def _stored_tables_in(self, schema: SchemaId) -> list[Table]:
         return [] if schema < 0 else self.state.tables_in(schema)
 
-    def _refuse_taken_schema(self, name: str) -> None:
-        if self._find_schema(name) is not None:
-            raise SchemaExists(f'schema "{name}" exists: choose another name')
+    def _refuse_taken_schema(self, name: str, mine: int | None = None) -> None:
+        """Refuse a name that another schema has, whatever its case; `mine` is renamed to it."""
+        for holder in alike(name, self.schemas()):
+            if holder.id != mine:
+                raise SchemaExists(
+                    f'schema "{holder.name}" exists: choose another name{_but_for_case(name, holder.name)}'
+                )
 
-    def _refuse_taken_relation(self, schema: SchemaId, name: QualifiedName) -> None:
+    def _refuse_taken_relation(self, schema: SchemaId, name: QualifiedName, mine: int | None = None) -> None:
         # One look decides the common case; the staged changes matter only if there are any.
         touched = self._tables.now or self._views.now
-        if not touched and (schema < 0 or self.state.taken(schema, name.name) is None):
+        if not touched and (schema < 0 or not self.state.taken(schema, name.name)):
             return
-        if self._find_table(schema, name.name) is not None:
-            raise TableExists(f'table "{name}" exists: choose another name, or drop it first')
-        if self._find_view(schema, name.name) is not None:
-            raise ViewExists(f'view "{name}" exists: choose another name, or drop it first')
+        for holder in self.relations_named(schema, name.name):
+            if holder.id != mine:
+                kind, error = ("view", ViewExists) if isinstance(holder, View) else ("table", TableExists)
+                raise error(
+                    f'{kind} "{QualifiedName(name.schema, holder.name)}" exists: '
+                    f"choose another name, or drop it first{_but_for_case(name.name, holder.name)}"
+                )
 
     def _drop_rows_of(self, object_id: int) -> None:
         if object_id >= 0:
@@ -369,6 +378,17 @@ class Draft(DraftDefinitions):
     def _drop_column_tags(self, table: Table, column: ColumnId) -> None:
         for key in self.column_tags(table.id).get(column, {}):
             self.set_tag(table, column, key, None)
+
+
+def _macro_exists(name: QualifiedName, holder: Macro, or_else: str = "") -> MacroExists:
+    return MacroExists(
+        f'macro "{QualifiedName(name.schema, holder.name)}" exists: '
+        f"choose another name{or_else}{_but_for_case(name.name, holder.name)}"
+    )
+
+
+def _but_for_case(name: str, taken: str) -> str:
+    return "" if name == taken else "; case makes no difference"
 
 
 def _as(kind: type[T], entity: object) -> T | None:

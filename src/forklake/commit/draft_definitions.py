@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TypeVar
 
 from forklake.commit.overlay import Overlay
 from forklake.commit.row_draft import RowDraft
 from forklake.errors import MacroNotFound, SchemaNotFound, TableNotFound, ViewNotFound
+from forklake.model.alike import alike, instead, instead_of, pick
 from forklake.model.entities import Macro, Schema, Table, TableInfo, Tag, View
 from forklake.model.ids import ColumnId, SchemaId, TableId
 from forklake.model.names import QualifiedName, check_name
 from forklake.model.snapshots import Head
-from forklake.store.catalog_state import CatalogState
+from forklake.store.catalog_state import CatalogState, TableName
 
 E = TypeVar("E", Schema, Table, View, Macro)
 R = TypeVar("R", Table, View)
@@ -39,9 +39,10 @@ class DraftDefinitions(RowDraft):
 
     def schema_named(self, name: str) -> Schema:
         """A schema by name."""
-        found = self._find_schema(check_name(name, "schema"))
+        found = self.find_schema(check_name(name, "schema"))
         if found is None:
-            raise SchemaNotFound(f'there is no schema "{name}" in this catalog')
+            known = [schema.name for schema in self.schemas()]
+            raise SchemaNotFound(f'there is no schema "{name}" in this catalog: {instead(name, known)}')
         return found
 
     def tables(self) -> list[TableInfo]:
@@ -66,22 +67,35 @@ class DraftDefinitions(RowDraft):
     def _is_kept(self, table: TableId) -> bool:
         return self._tables.now.get(table, True) is not None
 
+    def find_schema(self, name: str) -> Schema | None:
+        """A schema, if there is one of this name. As with all names, case makes no difference."""
+        return pick(name, self.schemas(), "schema")
+
     def find_table(self, name: QualifiedName) -> Table | None:
         """A table, if there is one of this name."""
-        schema = self._find_schema(name.schema)
+        schema = self.find_schema(name.schema)
         return None if schema is None else self._find_table(schema.id, name.name)
+
+    def find_relation(self, name: QualifiedName) -> Table | View | None:
+        """The table or view of this name, if there is one."""
+        schema = self.find_schema(name.schema)
+        if schema is None:
+            return None
+        found = pick(name.name, self.relations_named(schema.id, name.name), "table or view")
+        return self.table(found.id) if isinstance(found, TableName) else found
+
+    def relations_named(self, schema: SchemaId, name: str) -> list[TableName | View]:
+        """All tables and views that have a name, or one that differs from it only in case."""
+        return [*self._tables_named(schema, name), *self._views_named(schema, name)]
 
     def table_named(self, name: QualifiedName) -> Table:
         """A table with its columns, by name."""
         found = self._find_table(self.schema_named(name.schema).id, name.name)
         if found is None:
-            raise TableNotFound(f'there is no table "{name}": {self._meant(name)}')
+            known = [QualifiedName(table.schema, table.name) for table in self.tables()]
+            meant = instead_of(name, known) if known else "this catalog has no tables yet"
+            raise TableNotFound(f'there is no table "{name}": {meant}')
         return found
-
-    def _meant(self, name: QualifiedName) -> str:
-        known = [str(QualifiedName(table.schema, table.name)) for table in self.tables()]
-        close = get_close_matches(str(name), known, 3) or known[:3]
-        return f"there is {', '.join(close)}" if close else "this catalog has no tables yet"
 
     def views(self) -> list[View]:
         """Every view."""
@@ -89,14 +103,15 @@ class DraftDefinitions(RowDraft):
 
     def find_view(self, name: QualifiedName) -> View | None:
         """A view, if there is one of this name."""
-        schema = self._find_schema(name.schema)
+        schema = self.find_schema(name.schema)
         return None if schema is None else self._find_view(schema.id, name.name)
 
     def view_named(self, name: QualifiedName) -> View:
         """A view by name."""
         found = self._find_view(self.schema_named(name.schema).id, name.name)
         if found is None:
-            raise ViewNotFound(f'there is no view "{name}"')
+            known = [self.name_of(view) for view in self.views()]
+            raise ViewNotFound(f'there is no view "{name}": {instead_of(name, known)}')
         return found
 
     def macros(self) -> list[Macro]:
@@ -107,14 +122,15 @@ class DraftDefinitions(RowDraft):
 
     def find_macro(self, name: QualifiedName) -> Macro | None:
         """A macro, if there is one of this name."""
-        schema = self._find_schema(name.schema)
+        schema = self.find_schema(name.schema)
         return None if schema is None else self._find_macro(schema.id, name.name)
 
     def macro_named(self, name: QualifiedName) -> Macro:
         """A macro by name."""
         found = self._find_macro(self.schema_named(name.schema).id, name.name)
         if found is None:
-            raise MacroNotFound(f'there is no macro "{name}"')
+            known = [self.name_of(macro) for macro in self.macros()]
+            raise MacroNotFound(f'there is no macro "{name}": {instead_of(name, known)}')
         return found
 
     def name_of(self, item: Table | View | Macro) -> QualifiedName:
@@ -143,27 +159,26 @@ class DraftDefinitions(RowDraft):
                 tags[column] |= {} if tag is None else {key: tag.value}
         return tags
 
-    def _find_schema(self, name: str) -> Schema | None:
-        return next((schema for schema in self.schemas() if schema.name == name), None)
-
     def _find_table(self, schema: SchemaId, name: str) -> Table | None:
+        found = pick(name, self._tables_named(schema, name), "table")
+        return None if found is None else self.table(found.id)
+
+    def _tables_named(self, schema: SchemaId, name: str) -> list[TableName]:
+        stored = () if schema < 0 else self.state.tables_named(schema, name)
+        kept = [table for table in stored if table.id not in self._tables.now]
         staged = _staged(self._tables, schema, name)
-        if staged is not None or schema < 0:
-            return staged
-        found = self.state.table_named(schema, name)
-        return None if found is None or found.id in self._tables.now else found
+        return kept + [TableName(table.id, table.name) for table in staged]
 
     def _find_view(self, schema: SchemaId, name: str) -> View | None:
-        staged = _staged(self._views, schema, name)
-        if staged is not None or schema < 0:
-            return staged
-        found = self.state.view_named(schema, name)
-        return None if found is None or found.id in self._views.now else found
+        return pick(name, self._views_named(schema, name), "view")
+
+    def _views_named(self, schema: SchemaId, name: str) -> list[View]:
+        stored = [] if schema < 0 else self.state.views_named(schema, name)
+        kept = [view for view in stored if view.id not in self._views.now]
+        return kept + _staged(self._views, schema, name)
 
     def _find_macro(self, schema: SchemaId, name: str) -> Macro | None:
-        return next(
-            (macro for macro in self.macros() if (macro.schema_id, macro.name) == (schema, name)), None
-        )
+        return pick(name, (macro for macro in self.macros() if macro.schema_id == schema), "macro")
 
 
 def _merged(stored: dict[int, E], overlay: Overlay[int, E]) -> list[E]:
@@ -171,5 +186,5 @@ def _merged(stored: dict[int, E], overlay: Overlay[int, E]) -> list[E]:
     return kept + overlay.live()
 
 
-def _staged(overlay: Overlay[int, R], schema: SchemaId, name: str) -> R | None:
-    return next((item for item in overlay.live() if (item.schema_id, item.name) == (schema, name)), None)
+def _staged(overlay: Overlay[int, R], schema: SchemaId, name: str) -> list[R]:
+    return alike(name, (item for item in overlay.live() if item.schema_id == schema))

@@ -197,18 +197,18 @@ def _placed(draft: Draft, then: Draft, past: Table, as_name: QualifiedName | Non
     schema = schemas.get(past.schema_id) if as_name is None else None
     if schema is None:
         # The schema may have been made anew since.
-        schema = next((found for found in schemas.values() if found.name == name.schema), None)
+        schema = draft.find_schema(name.schema)
     if schema is None:
         raise SchemaNotFound(
             f'table "{name}" was in schema "{name.schema}", which is gone: '
             "create that, restore the table under another name, or restore the whole catalog"
         )
-    target = QualifiedName(schema.name, name.name)
-    holder = draft.find_table(target) or draft.find_view(target)
-    if holder is not None and holder.id != past.id:
-        raise TableExists(
-            f'"{target}" is another table or view now: rename that, or restore the table under another name'
-        )
+    for holder in draft.relations_named(schema.id, name.name):
+        if holder.id != past.id:
+            raise TableExists(
+                f'"{QualifiedName(schema.name, holder.name)}" is another table or view now: '
+                "rename that, or restore the table under another name"
+            )
     return replace(past, schema_id=schema.id, name=name.name)
 
 

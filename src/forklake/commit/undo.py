@@ -7,7 +7,7 @@ were touched since have to be told apart by their ids; which tables have such is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from forklake.commit.conflicts import RENAMES, RESHAPES, TAKEN
@@ -23,10 +23,11 @@ from forklake.commit.restore import (
     stage_files,
 )
 from forklake.errors import CommitConflict, InvalidArgument, SchemaNotEmpty
+from forklake.model.alike import alike
 from forklake.model.changes import UNDONE, Change, Conflict, Verb, describe, from_footprint
 from forklake.model.entities import Macro, Schema, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId
-from forklake.model.names import QualifiedName
+from forklake.store.catalog_state import TableName
 from forklake.store.changed_objects import changed_objects
 from forklake.store.entity_rows import entity_rows
 from forklake.store.file_states import file_states
@@ -281,18 +282,18 @@ def _undo_layout(work: Undoing, one: _Object, table: Table) -> None:
 def _is_free(work: Undoing, one: _Object, wanted: Tagged, numbers: set[int]) -> bool:
     """Whether an object can have its schema and name; those that the commit changed too make room."""
     draft = work.draft
+    holders: Sequence[Tagged | TableName]
     if isinstance(wanted, Schema):
-        holders: list[Tagged | None] = [s for s in draft.schemas() if s.name == wanted.name]
+        holders = alike(wanted.name, draft.schemas())
+    elif all(schema.id != wanted.schema_id for schema in draft.schemas()):
+        work.stands_in_the_way(wanted.schema_id, one.name, "its schema is gone")
+        return False
+    elif isinstance(wanted, Macro):
+        holders = alike(wanted.name, (m for m in draft.macros() if m.schema_id == wanted.schema_id))
     else:
-        schema = next((s for s in draft.schemas() if s.id == wanted.schema_id), None)
-        if schema is None:
-            work.stands_in_the_way(wanted.schema_id, one.name, "its schema is gone")
-            return False
-        name = QualifiedName(schema.name, wanted.name)
-        is_macro = isinstance(wanted, Macro)
-        holders = [draft.find_macro(name)] if is_macro else [draft.find_table(name), draft.find_view(name)]
+        holders = draft.relations_named(wanted.schema_id, wanted.name)
     for holder in holders:
-        if holder is not None and holder.id != one.number and holder.id not in numbers:
+        if holder.id != one.number and holder.id not in numbers:
             work.stands_in_the_way(holder.id, holder.name, TAKEN)
             return False
     return True

@@ -67,8 +67,9 @@ class Coordinator:
         if tables is None:
             names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
         else:
-            names = list(dict.fromkeys(QualifiedName.parse(name) for name in tables))
-        targets = tuple(table_target(draft, draft.table_named(name), self.context) for name in names)
+            names = [QualifiedName.parse(name) for name in tables]
+        wanted = {table.id: table for table in map(draft.table_named, names)}
+        targets = tuple(table_target(draft, table, self.context) for table in wanted.values())
         head = draft.head
         reserved = reserve(self.database, head.catalog_id, head.snapshot_id, ttl, extra)
         return DistributedSnapshot(

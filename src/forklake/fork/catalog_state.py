@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Literal
 
+from forklake.model.alike import alike, pick
 from forklake.model.changes import Change
 from forklake.model.entities import Macro, Schema, Table, View
 from forklake.model.ids import ColumnId, SchemaId, SnapshotId, TableId
@@ -52,7 +53,7 @@ class Side:
 
     def table_named(self, name: QualifiedName) -> Table | None:
         """The table of a name, if there is one."""
-        schema = next((item for item in self.state.schemas().values() if item.name == name.schema), None)
+        schema = pick(name.schema, self.state.schemas().values(), "schema")
         return None if schema is None else self.state.table_named(schema.id, name.name)
 
     def tags(self, kind: Kind, number: int) -> dict[tuple[ColumnId | None, str], str]:
@@ -66,20 +67,17 @@ class Side:
         """How new files of a table are laid out."""
         return self.state.layout(TableId(table))
 
-    def holder(self, change: Change) -> int | None:
-        """Which object has the name that a change claims, if there is one."""
+    def holders(self, change: Change) -> set[int]:
+        """The objects that have the name that a change claims, whatever its case: mostly one or none."""
         name, schema = change.name or "", SchemaId(change.schema_id or 0)
         match change.verb.partition("_")[2]:
             case "schema":
-                found = next((item for item in self.state.schemas().values() if item.name == name), None)
+                found = alike(name, self.state.schemas().values())
             case "macro":
-                found = next(
-                    (item for item in self._macros.values() if (item.schema_id, item.name) == (schema, name)),
-                    None,
-                )
+                found = alike(name, (item for item in self._macros.values() if item.schema_id == schema))
             case _:
-                found = self.state.table_named(schema, name) or self.state.view_named(schema, name)
-        return None if found is None else found.id
+                found = [*self.state.tables_named(schema, name), *self.state.views_named(schema, name)]
+        return {item.id for item in found}
 
     def name_of(self, item: Object) -> str:
         """The name of an object, with that of its schema."""

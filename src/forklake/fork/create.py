@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from forklake.commit.catalogs import check_ttl, record_for_many
 from forklake.commit.retry import commit_once
-from forklake.errors import CatalogExists, CatalogNotFound, InvalidArgument, SnapshotNotFound, StoreBusy
+from forklake.errors import CatalogExists, InvalidArgument, SnapshotNotFound, StoreBusy
 from forklake.fork.paths import refuse_overlap
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import CatalogId, SnapshotId
@@ -25,7 +25,7 @@ from forklake.model.snapshots import Author
 from forklake.model.time_travel import AsOf, parse_as_of, to_utc
 from forklake.store.backend import Allocation, Database, Session, UniqueViolation
 from forklake.store.catalog_writes import add_forks
-from forklake.store.catalogs import stood_at_own, stood_at_time
+from forklake.store.catalogs import name_as_written, no_catalog, stood_at_own, stood_at_time
 from forklake.store.lineages import (
     ForkOf,
     ForkParent,
@@ -124,7 +124,7 @@ def _fork(
     there = ask_named(session, wanted)
     # Drawn with the same packet, after the head was read; where names may be there, first look for them.
     drawn = None if options.if_not_exists else session.allocate(catalog_ids=len(wanted))
-    point = _fork_point(session, parent, found(), options.at)
+    point = _fork_point(session, parent, found() or _alike(session, parent), options.at)
     missing = _missing(there(), wanted, point.catalog, options)
     if not missing:
         return point.snapshot, {}
@@ -140,10 +140,15 @@ def _fork(
     return numbers.snapshot_id, made
 
 
+def _alike(session: Session, parent: str) -> ForkParent | None:
+    """The only catalog whose name differs from this one in case."""
+    return ask_parent(session, name_as_written(session, parent))()
+
+
 def _fork_point(session: Session, parent: str, found: ForkParent | None, at: AsOf | None) -> ForkParent:
     """The parent as it was where forks leave it."""
     if found is None:
-        raise CatalogNotFound(f'no catalog is named "{parent}": `forklake catalogs` lists those that are')
+        raise no_catalog(session, parent)
     if at is None:
         return found
     at = parse_as_of(at)

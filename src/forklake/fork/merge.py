@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from forklake.commit.conflicts import DML, DROPS, MERGE_RULES, RETIRES, TAKEN, YIELDING, conflicts
+from forklake.commit.conflicts import (
+    CREATES,
+    DML,
+    DROPS,
+    MERGE_RULES,
+    RENAMES,
+    RETIRES,
+    TAKEN,
+    YIELDING,
+    conflicts,
+)
 from forklake.context.committer import Committer
 from forklake.context.lake_context import LakeContext
 from forklake.display import Shown
@@ -129,8 +139,6 @@ class Merger:
     def merge(self, source: str, into: str, author: Author, options: MergeOptions) -> MergeResult:
         """Merge, or say what would happen; raise `MergeConflict` if it cannot be done."""
         options.check()
-        if source == into:
-            raise InvalidArgument(f'"{source}" cannot be merged into itself')
         for _ in range(ATTEMPTS):
             found = self.prepare(source, into, options)
             if found.conflicts and not options.dry_run:
@@ -144,8 +152,9 @@ class Merger:
 
     def prepare(self, source: str, into: str, options: MergeOptions) -> Prepared:
         """Work out what a merge would write, and what stands in its way."""
-        _, _, ours = catalog_named(self._database, source)
-        _, _, theirs = catalog_named(self._database, into)
+        ours, theirs = (catalog_named(self._database, name).head for name in (source, into))
+        if ours.catalog_id == theirs.catalog_id:
+            raise InvalidArgument(f'"{source}" cannot be merged into itself')
         compared = self.compare(source, ours, into, theirs, options)
         builder = MergeBuilder(
             self._database,
@@ -160,6 +169,7 @@ class Merger:
         changes = builder.planned.changes
         found = [
             *self._conflicts(builder, changes, compared),
+            *(_names_taken(builder, changes) if options.tables is not None else ()),
             *_row_conflicts(builder, compared.rows, compared.met),
         ]
         last = compared.net.last
@@ -288,6 +298,17 @@ def _depends_on_rows(change: Change) -> bool:
     """Whether a change of ours may collide with rows that were only added or deleted."""
     rows = change.verb in DROPS or change.verb is Verb.REQUIRE_COLUMN
     return rows or change.detail == UNLESS_THERE or bool(change.paths)
+
+
+def _names_taken(builder: MergeBuilder, changes: Iterable[Change]) -> Iterator[Conflict]:
+    """Names that the target would have twice: if some tables are merged, others make no room for them."""
+    for change in changes:
+        if change.verb in CREATES | RENAMES:
+            for holder in builder.other_holders(change):
+                verb = Verb(f"create_{type(holder).__name__.lower()}")
+                created = replace(change, verb=verb, object_id=holder.id, name=holder.name)
+                begin = builder.draft.head.snapshot_id if holder.origin is None else holder.origin.begin
+                yield Conflict(TAKEN, change, created, begin)
 
 
 def _row_conflicts(

@@ -19,9 +19,10 @@ from forklake.fork.definition_changes import DefinitionChanges, kind_of, same
 from forklake.fork.row_changes import RowChanges
 from forklake.fork.version_vectors import Divergence, Events
 from forklake.lazy.arrow import pa
+from forklake.model.alike import alike
 from forklake.model.changes import RESOLVED, Change, Verb
-from forklake.model.entities import Table
-from forklake.model.ids import ColumnId, DataFileId
+from forklake.model.entities import Table, View
+from forklake.model.ids import ColumnId, DataFileId, SchemaId
 from forklake.model.options import Options
 from forklake.model.table.files import ColumnStats
 from forklake.scan.inlined_rows import stats_of_inlined
@@ -93,8 +94,20 @@ class MergeBuilder:
 
     def is_free(self, change: Change) -> bool:
         """Whether the target has no other object now with the name that a change claims."""
-        holder = self._theirs.holder(change)
-        return holder is None or holder == change.object_id
+        return self._theirs.holders(change) <= {change.object_id}
+
+    def other_holders(self, change: Change) -> list[Object]:
+        """Objects that would have the name that a change claims, beside the one that claims it."""
+        draft, name, schema = self.draft, change.name or "", SchemaId(change.schema_id or 0)
+        match kind_of(change):
+            case "schema":
+                found = alike(name, draft.schemas())
+            case "macro":
+                found = alike(name, (macro for macro in draft.macros() if macro.schema_id == schema))
+            case _:
+                named = draft.relations_named(schema, name)
+                found = [item if isinstance(item, View) else draft.table(item.id) for item in named]
+        return [item for item in found if item.id != change.object_id]
 
     def _find_undone(self) -> set[tuple[Kind, int | None]]:
         """Objects that are again as they were where the target last knew them."""

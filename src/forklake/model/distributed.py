@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from uuid import UUID
 
 from forklake.errors import InvalidArgument, TableNotFound
+from forklake.model.alike import pick
 from forklake.model.earlier_descriptors import is_first_format, to_present
 from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, SnapshotId, TableId
 from forklake.model.json_values import from_text, to_text
@@ -76,11 +77,12 @@ class DistributedSnapshot:
     def table(self, name: str | tuple[str, str] | QualifiedName) -> TableTarget:
         """A table by its name."""
         wanted = QualifiedName.parse(name)
-        for table in self.tables:
-            if table.full_name == wanted:
-                return table
-        known = ", ".join(str(table.full_name) for table in self.tables[:5])
-        more = ", …" if len(self.tables) > 5 else ""
+        by_name = {str(table.full_name): table for table in self.tables}
+        found = pick(str(wanted), by_name, "table")
+        if found is not None:
+            return by_name[found]
+        known = ", ".join(list(by_name)[:5])
+        more = ", …" if len(by_name) > 5 else ""
         raise TableNotFound(
             f'this distributed snapshot has no table "{wanted}": it was begun for {known or "none"}{more}'
         )

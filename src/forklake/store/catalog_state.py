@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from forklake.model.alike import fold, pick
 from forklake.model.entities import (
     Macro,
     MacroImpl,
@@ -41,6 +42,14 @@ MOST_KEPT = 256
 """How many tables a state hands on to the next: more would cost more than reading them again."""
 
 
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table by its id, and its name as it was written."""
+
+    id: TableId
+    name: str
+
+
 class CatalogState:
     """The structure of a catalog at one schema version. It never changes, so what was read once is kept."""
 
@@ -50,7 +59,10 @@ class CatalogState:
         self.head = head
         self._schemas: dict[int, Schema] | None = None
         self._tables: dict[int, Table | None] = {}
-        self._table_names: dict[tuple[int, str], int | None] = {}
+        self._table_names: dict[tuple[int, str], tuple[TableName, ...]] = {}
+        """By schema and folded name: all that differ from each other only in case, mostly one or none."""
+        self._found: dict[int, Row] = {}
+        """Tables that were found by name, and whose columns were not read yet."""
         self._last_columns: dict[int, int] = {}
         self._histories: dict[int, list[ColumnName]] = {}
         self._partitionings: dict[int, dict[int, Partitioning]] = {}
@@ -79,19 +91,24 @@ class CatalogState:
     def table(self, table: TableId) -> Table | None:
         """A table with its columns."""
         if table not in self._tables:
-            self._keep(self._rows("table_by_id", table=table), table)
+            found = self._found.get(table)
+            self._keep(self._rows("table_by_id", table=table) if found is None else [found], table)
         return self._tables[table]
 
     def table_named(self, schema: SchemaId, name: str) -> Table | None:
         """A table with its columns, by name."""
-        key = (schema, name)
+        found = pick(name, self.tables_named(schema, name), "table")
+        return None if found is None else self.table(found.id)
+
+    def tables_named(self, schema: SchemaId, name: str) -> tuple[TableName, ...]:
+        """The tables of a name, and of names that differ from it only in case."""
+        key = (schema, fold(name))
         if key not in self._table_names:
-            found = self._rows("table_by_name", schema=schema, name=name)
-            self._table_names[key] = found[0][2] if found else None
-            if found:
-                self._keep(found, found[0][2])
-        table = self._table_names[key]
-        return None if table is None else self.table(TableId(table))
+            found = {row[2]: row for row in self._rows("table_by_name", schema=schema, name=name)}
+            self._found |= found
+            named = (TableName(TableId(table), row[5]) for table, row in found.items())
+            self._table_names[key] = tuple(one for one in named if fold(one.name) == key[1])
+        return self._table_names[key]
 
     def prepare(self, numbers: Sequence[int]) -> None:
         """Read what is known of many tables, and the tags of any objects, in as many steps as of one."""
@@ -128,12 +145,15 @@ class CatalogState:
         """Every table of a schema, without columns."""
         return [table_of(row, ()) for row in self._rows("tables_in_schema", schema=schema)]
 
-    def taken(self, schema: SchemaId, name: str) -> str | None:
-        """Whether a `table` or a `view` has a name."""
-        if self._table_names.get((schema, name)) is not None:
-            return "table"
-        found = self._rows("name_taken", schema=schema, name=name)
-        return found[0][0] if found else None
+    def taken(self, schema: SchemaId, name: str) -> bool:
+        """Whether a table or a view has a name, or one that differs from it only in case."""
+        key = (schema, fold(name))
+        if self._table_names.get(key):
+            return True
+        found = [row for row in self._rows("name_taken", schema=schema, name=name) if fold(row[2]) == key[1]]
+        tables = (TableName(TableId(table), written) for kind, table, written in found if kind == "table")
+        self._table_names[key] = tuple(tables)
+        return bool(found)
 
     def last_column_id(self, table: TableId) -> int:
         """The highest column id that a table ever used up to the present, so that none is used twice."""
@@ -146,10 +166,10 @@ class CatalogState:
         """Every view."""
         return [view_of(row) for row in self._rows("views")]
 
-    def view_named(self, schema: SchemaId, name: str) -> View | None:
-        """A view by name."""
-        found = self._rows("view_by_name", schema=schema, name=name)
-        return view_of(found[0]) if found else None
+    def views_named(self, schema: SchemaId, name: str) -> list[View]:
+        """The views of a name, and of names that differ from it only in case."""
+        found = map(view_of, self._rows("view_by_name", schema=schema, name=name))
+        return [view for view in found if fold(view.name) == fold(name)]
 
     def macros(self) -> list[Macro]:
         """Every macro with its overloads."""
@@ -248,18 +268,25 @@ class CatalogState:
         for before, _ in pairs:
             if isinstance(before, Table):
                 state._tables[before.id] = None
-                state._table_names[before.schema_id, before.name] = None
+                state._name(before, there=False)
             elif isinstance(before, Schema) and state._schemas is not None:
                 del state._schemas[before.id]
         # All that left comes first: a name may pass from one table to another.
         for _, after in pairs:
             if isinstance(after, Table):
                 state._tables[after.id] = after
-                state._table_names[after.schema_id, after.name] = after.id
+                state._name(after, there=True)
                 self._count_columns(state, after)
             elif isinstance(after, Schema) and state._schemas is not None:
                 state._schemas[after.id] = after
         return state
+
+    def _name(self, table: Table, *, there: bool) -> None:
+        """Keep a name that a table has now, or has no more, if it is known what else is named so."""
+        key = (table.schema_id, fold(table.name))
+        if key in self._table_names:
+            others = tuple(one for one in self._table_names[key] if one.id != table.id)
+            self._table_names[key] = (*others, TableName(table.id, table.name)) if there else others
 
     def _count_columns(self, state: CatalogState, table: Table) -> None:
         """A table that is new, or whose columns were counted before, need not be asked again."""

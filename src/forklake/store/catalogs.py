@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from forklake.errors import CatalogNotFound, SnapshotNotFound
+from forklake.model.alike import alike, nearest, pick
 from forklake.model.entities import CatalogInfo
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
 from forklake.model.snapshots import Head
@@ -17,14 +18,50 @@ from forklake.store.lineages import fork_point
 from forklake.store.retention import check_retained
 from forklake.store.snapshots import latest_snapshot, snapshot_exists
 
+_MOST_BESIDE = 500
+"""Of how many names before and after one that no catalog has the nearest is looked for."""
 
-def catalog_named(database: Database, name: str) -> tuple[CatalogId, str, Head]:
-    """A live catalog by its name: its id, uuid and head."""
+
+class LiveCatalog(NamedTuple):
+    """A catalog that was found by its name."""
+
+    id: CatalogId
+    uuid: str
+    head: Head
+    name: str
+    """As it was written."""
+
+
+def catalog_named(database: Database, name: str) -> LiveCatalog:
+    """A live catalog by its name; case makes no difference if none has it exactly."""
     found = database.rows("catalog_by_name", name=name)
     if not found:
-        raise CatalogNotFound(f'no catalog is named "{name}": `forklake catalogs` lists those that are')
+        name = name_as_written(database, name)
+        found = database.rows("catalog_by_name", name=name)
+    if not found:
+        raise no_catalog(database, name)
     catalog, uuid, *head = found[0]
-    return CatalogId(catalog), str(uuid), _head(CatalogId(catalog), head)
+    return LiveCatalog(CatalogId(catalog), str(uuid), _head(CatalogId(catalog), head), name)
+
+
+def name_as_written(reader: Database | Session, name: str) -> str:
+    """The name of the live catalog that is meant by one, or by one that differs from it only in case."""
+    found = pick(name, _names_alike(reader, name), "catalog")
+    if found is None:
+        raise no_catalog(reader, name)
+    return found
+
+
+def no_catalog(reader: Database | Session, name: str) -> CatalogNotFound:
+    """The error for a name that no catalog has."""
+    beside = reader.rows("catalogs_beside", name=name, most=_MOST_BESIDE)
+    close = nearest(name, [each for (each,) in beside])
+    meant = "`forklake catalogs` lists those that are" if close is None else f'did you mean "{close}"?'
+    return CatalogNotFound(f'no catalog is named "{name}": {meant}')
+
+
+def _names_alike(reader: Database | Session, name: str) -> list[str]:
+    return alike(name, [each for (each,) in reader.rows("catalogs_alike", name=name)])
 
 
 def head_of(database: Database, catalog: CatalogId, *, or_dropped: bool = False) -> Head:
@@ -39,8 +76,13 @@ def head_of(database: Database, catalog: CatalogId, *, or_dropped: bool = False)
 
 
 def catalog_exists(reader: Database | Session, name: str) -> bool:
-    """Whether a live catalog has a name."""
+    """Whether a live catalog has exactly this name: another may have one that differs in case."""
     return bool(reader.rows("catalog_by_name", name=name))
+
+
+def is_found(reader: Database | Session, name: str) -> bool:
+    """Whether a name is that of a live catalog, whatever its case."""
+    return catalog_exists(reader, name) or bool(_names_alike(reader, name))
 
 
 def dropped_catalog(reader: Database | Session, name: str) -> tuple[CatalogId, str, Head] | None:
@@ -128,10 +170,11 @@ def head_at(database: Database, head: Head, at: AsOf, *, or_expired: bool = Fals
     )
 
 
-def catalog_named_at(database: Database, name: str, at: AsOf) -> CatalogId:
-    """The catalog that had a name at a snapshot of the lake or at a time.
+def catalog_named_at(database: Database, name: str, at: AsOf) -> tuple[CatalogId, str]:
+    """The catalog that had a name at a snapshot of the lake or at a time, and its name as it was written.
 
-    If none had it then, it is the fork that has the name now, if its history goes back to before it was made.
+    If none had it then, it is the fork that has the name now, if its history goes back to before it was made;
+    or one that has a name now that differs from it only in case.
     """
     timestamp = _parse_and_wait(database, at)
     if isinstance(timestamp, datetime):
@@ -139,7 +182,7 @@ def catalog_named_at(database: Database, name: str, at: AsOf) -> CatalogId:
     else:
         found = database.rows("catalog_by_name_at", name=name, at=timestamp)
     if found:
-        return CatalogId(found[0][0])
+        return CatalogId(found[0][0]), name
     for catalog, *_ in database.rows("catalog_by_name", name=name):
         point = fork_point(database, catalog)
         if isinstance(timestamp, datetime):
@@ -147,7 +190,10 @@ def catalog_named_at(database: Database, name: str, at: AsOf) -> CatalogId:
         else:
             stood = stood_at_snapshot(database, catalog, timestamp)
         if point is not None and stood is not None and stood.snapshot_id <= point:
-            return CatalogId(catalog)
+            return CatalogId(catalog), name
+    now = pick(name, _names_alike(database, name), "catalog")
+    if now is not None and now != name:
+        return catalog_named_at(database, now, at)
     _refuse_before_the_lake(database, timestamp)
     shown = at if isinstance(timestamp, datetime) else f"snapshot {at}"
     raise CatalogNotFound(f'no catalog was named "{name}" at {shown}')

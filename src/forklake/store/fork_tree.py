@@ -24,7 +24,7 @@ def fork_tree(
     """The catalogs below one, or all, with at most so many forks of each."""
     _check("depth", depth, least=0)
     _check("limit", limit, least=1)
-    start = _WHOLE_LAKE if root is None else catalog_named(database, root)[0]
+    start = _WHOLE_LAKE if root is None else catalog_named(database, root).id
     deepest = _DEEPEST if depth is None else min(depth, _DEEPEST)
     shown = database.rows(
         "fork_tree",

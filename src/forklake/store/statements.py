@@ -8,6 +8,8 @@ DuckDB, `read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrow
 `FROM texts($name) AS k(value)` lists texts; all are bound as JSON, as are `FROM spans($name)`, which lists
 `k.catalog_id, k.low, k.high`, `FROM copies($name)`, which lists `k.old_id, k.new_id, k.data_file_id`, and
 `FROM keys($name)`, which lists `k.catalog_id, k.id`. `forever()` is the number that no snapshot has.
+`folded(x)` is what names have in common that differ only in case. DuckDB finds more names alike than the
+other databases, which know the letters of ASCII alone, so what was found is compared again.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited, `out_of_reach(data_file)`
 whether nobody can reach a row `e`, `reason_of(e)` why, `unseen(e.catalog_id)` whether nobody has anything of
 a catalog, and `nothing_left(e.catalog_id)` whether no table has a row of it.
@@ -68,6 +70,13 @@ _LISTS: dict[Dialect, str] = {
     "duckdb": r"""(SELECT unnest(from_json(\1, '["VARCHAR"]'))) AS k(value)""",
     "postgresql": r"json_array_elements_text(\1::json) AS k(value)",
 }
+_FOLDED = re.compile(r"\bfolded\(([\w.$]+)\)")
+_FOLDS: dict[Dialect, str] = {
+    "sqlite": r"\1 COLLATE NOCASE",
+    "duckdb": r"lower(\1)",
+    # Whatever the collation of the database: an index has to fit queries of other databases and versions.
+    "postgresql": r'lower(\1 COLLATE "C")',
+}
 _OUT_OF_REACH = re.compile(r"\bout_of_reach\((\w+)\)")
 _NOTHING_LEFT = re.compile(r"\bnothing_left\(([\w.]+)\)")
 _UNSEEN = re.compile(r"\bunseen\(([\w.]+)\)")
@@ -114,6 +123,7 @@ def _written_out(text: str, dialect: Dialect) -> str:
         (_IDS, _SETS[dialect]),
         (_IN_TEXTS, _TEXT_SETS[dialect]),
         (_TEXTS, _LISTS[dialect]),
+        (_FOLDED, _FOLDS[dialect]),
     ):
         text = pattern.sub(written, text)
     text = _OUT_OF_REACH.sub(lambda match: out_of_reach(match[1]), text.replace("reason_of(e)", REASON))

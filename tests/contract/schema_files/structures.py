@@ -22,6 +22,8 @@ SQLITE_KINDS = {"uuid": "text", "time": "text"}
 ONLY_WITHOUT_SEQUENCES = {"ducklake_counter"}
 SEQUENCES = {"ducklake_next_catalog_id", "ducklake_next_file_id", "ducklake_next_snapshot_id"}
 
+FOLDED = re.compile(r'lower\((\w+)::text COLLATE "C"\)\Z')
+
 KINDS = {
     "bigint": "int",
     "varchar": "text",
@@ -75,7 +77,11 @@ def sqlite_structure(connection: sqlite3.Connection) -> Structure:
     indexes = {
         name: Index(
             table,
-            tuple(row[2] for row in connection.execute(f"PRAGMA index_info({name})")),
+            tuple(
+                folded(row[2]) if row[4] == "NOCASE" else row[2]
+                for row in connection.execute(f"PRAGMA index_xinfo({name})")
+                if row[5]
+            ),
             text.startswith("CREATE UNIQUE"),
             predicate(text.partition(" WHERE ")[2]),
         )
@@ -168,15 +174,16 @@ def postgres_structure(connection: psycopg.Connection[Any]) -> Structure:
     indexes = {}
     for name, table, unique, primary, columns, condition in rows(
         "SELECT c.relname, t.relname, i.indisunique, i.indisprimary, "
-        "ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY k(number, place) "
-        "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place), "
+        "ARRAY(SELECT trim(pg_get_indexdef(i.indexrelid, k.place, true), '\"') "
+        "FROM generate_series(1, i.indnkeyatts) k(place) ORDER BY k.place), "
         "pg_get_expr(i.indpred, i.indrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
         "JOIN pg_class t ON t.oid = i.indrelid WHERE c.relnamespace = 'structures'::regnamespace"
     ):
         if primary:
             keys[table] = tuple(columns)
         else:
-            indexes[name] = Index(table, tuple(columns), unique, predicate(condition or ""))
+            named = tuple(FOLDED.sub(lambda match: folded(match[1]), column) for column in columns)
+            indexes[name] = Index(table, named, unique, predicate(condition or ""))
     return Structure(
         tables={
             name: tuple(Column(row[1], KINDS[row[2]], row[3]) for row in columns)
@@ -206,6 +213,11 @@ def postgres_structure(connection: psycopg.Connection[Any]) -> Structure:
         | {name for name, kind in relations.items() if kind not in "rviS"},
         sequences={name for name, kind in relations.items() if kind == "S"},
     )
+
+
+def folded(column: str) -> str:
+    """A column of an index in which names are alike that differ only in case."""
+    return f"folded {column}"
 
 
 def predicate(text: str) -> str | None:

@@ -13,6 +13,7 @@ from forklake.data.input.json_strings import first_invalid
 from forklake.data.parquet.schema import file_type, geometry
 from forklake.errors import InvalidData
 from forklake.lazy.arrow import kind, pa, pc
+from forklake.model.alike import instead
 from forklake.model.entities import Column
 from forklake.model.types.arrow import is_any_list
 from forklake.model.types.data_types import Decimal, to_sql
@@ -371,10 +372,8 @@ def match_names(names: list[str], columns: tuple[Column, ...], inside: str = "")
     for at, name in enumerate(names):
         column = exact.get(name) or folded.get(name.lower())
         if column is None:
-            known = ", ".join(f'"{column.name}"' for column in columns[:20]) + (
-                ", …" if len(columns) > 20 else ""
-            )
-            raise InvalidData(f'{inside}there is no "{name}" to write to: there are {known}')
+            meant = instead(name, [column.name for column in columns])
+            raise InvalidData(f'{inside}there is no "{name}" to write to: {meant}')
         if column in places:
             raise InvalidData(f'{inside}"{column}" is given twice: case makes no difference')
         places[column] = at

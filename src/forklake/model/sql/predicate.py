@@ -8,6 +8,7 @@ from functools import cache
 
 from forklake.errors import ColumnNotFound, InvalidPredicate, NamingError
 from forklake.lazy.sqlglot import exp
+from forklake.model.alike import instead
 from forklake.model.entities import Column
 from forklake.model.names import quoted
 from forklake.model.sql import literals
@@ -134,7 +135,10 @@ def parse_qualified(text: str, sides: Mapping[str, tuple[Column, ...]]) -> str:
         if not path:
             given.refuse(f"names all of {side}: name a column of it")
         if path[0].lower() not in {column.name.lower() for column in known}:
-            raise ColumnNotFound(f'the expression {text[:80]!r}: {side.lower()} has no column "{path[0]}"')
+            meant = instead(path[0], [column.name for column in known])
+            raise ColumnNotFound(
+                f'the expression {text[:80]!r}: {side.lower()} has no column "{path[0]}": {meant}'
+            )
         spelling = _spelling(node, _resolved(given, known, path), skip=1)
         return dotted(f"{side.lower()}.{quoted(spelling[0])}", spelling[1:])
 

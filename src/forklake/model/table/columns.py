@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from forklake.errors import ColumnExists, ColumnNotFound, InvalidArgument, InvalidName, InvalidSchemaChange
+from forklake.model.alike import all_letters, instead, pick
 from forklake.model.entities import Column, Default
 from forklake.model.ids import ColumnId
 from forklake.model.names import check_name, check_text, split_name
@@ -16,8 +17,6 @@ from forklake.model.types.data_types import DataType, List, Map, Struct, can_wid
 Columns = tuple[Column, ...]
 ColumnPath = str | Sequence[str]
 """`city`, `address.city`, `"odd.name"`, or the parts as a list."""
-_SHOWN = 10
-"""How many columns an error names."""
 
 
 def build(specs: Iterable[ColumnSpec], last_id: int = 0, last_order: int = 0) -> Columns:
@@ -76,9 +75,8 @@ def find(columns: Columns, path: ColumnPath) -> Column:
         column = _named(level, part)
         if column is None:
             inside = "" if depth == 0 else f' in "{".".join(parts[:depth])}"'
-            names = ", ".join(f'"{candidate.name}"' for candidate in level[:_SHOWN])
-            names += f" and {len(level) - _SHOWN} more" if len(level) > _SHOWN else ""
-            raise ColumnNotFound(f'there is no column "{part}"{inside}: there are {names or "none"}')
+            known = [candidate.name for candidate in level]
+            raise ColumnNotFound(f'there is no column "{part}"{inside}: {instead(part, known)}')
         level = column.children
     if column is None:
         raise ColumnNotFound("a column path needs at least one part")
@@ -87,8 +85,7 @@ def find(columns: Columns, path: ColumnPath) -> Column:
 
 def _named(columns: Columns, name: str) -> Column | None:
     exact = next((column for column in columns if column.name == name), None)
-    folded = name.lower()
-    return exact or next((column for column in columns if column.name.lower() == folded), None)
+    return exact or pick(name, columns, "column", all_letters)
 
 
 def add(columns: Columns, path: ColumnPath, spec: ColumnSpec, last_id: int) -> Columns:

@@ -3,8 +3,8 @@
 --   duckdb lake.duckdb < duckdb.sql                 creates it in the schema "ducklake"
 --
 -- The same tables, columns, keys and views as postgresql.sql, with these differences: DuckDB has no partial indexes, so
--- those on live rows cover all rows and are not unique (commits are serialised within the one process that may write);
--- counters are a table instead of sequences.
+-- those on live rows cover all rows and are not unique (commits are serialised within the one process that may write),
+-- and serve for names whatever their case, which it looks for in all rows; counters are a table instead of sequences.
 
 BEGIN;
 CREATE SCHEMA IF NOT EXISTS ducklake;
@@ -518,7 +518,6 @@ CREATE INDEX ducklake_catalog_merge_by_source ON ducklake_catalog_merge (source_
 CREATE INDEX ducklake_snapshot_reservation_unswept ON ducklake_snapshot_reservation (expires_at);
 CREATE INDEX ducklake_schema_live_name ON ducklake_schema (catalog_id, schema_name);
 CREATE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, schema_id, table_name);
-CREATE INDEX ducklake_table_by_name ON ducklake_table (catalog_id, schema_id, table_name);
 CREATE INDEX ducklake_view_live_name ON ducklake_view (catalog_id, schema_id, view_name);
 CREATE INDEX ducklake_macro_live_name ON ducklake_macro (catalog_id, schema_id, macro_name);
 CREATE INDEX ducklake_partition_info_by_table ON ducklake_partition_info (catalog_id, table_id);
@@ -808,7 +807,7 @@ INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_
 VALUES (0, now(), 0, 0, 0);
 
 -- Last, so that a lake without it was never finished.
-INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev3');
+INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev4');
 
 -- forklake:end
 COMMIT;

@@ -32,6 +32,22 @@ SELECT c.catalog_id, c.catalog_uuid, h.snapshot_id, h.schema_version, h.data_pat
   JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
  WHERE c.catalog_name = $name AND c.end_snapshot IS NULL;
 
+-- name: catalogs_alike
+-- The live catalogs of a name, and of names that differ from it only in case.
+SELECT catalog_name
+  FROM ducklake_catalog
+ WHERE folded(catalog_name) = folded($name) AND end_snapshot IS NULL;
+
+-- name: catalogs_beside
+-- Some names of live catalogs, those that come next before and after one.
+SELECT catalog_name
+  FROM (SELECT catalog_name FROM ducklake_catalog
+         WHERE end_snapshot IS NULL AND catalog_name >= $name ORDER BY catalog_name LIMIT $most) following
+UNION ALL
+SELECT catalog_name
+  FROM (SELECT catalog_name FROM ducklake_catalog
+         WHERE end_snapshot IS NULL AND catalog_name < $name ORDER BY catalog_name DESC LIMIT $most) preceding;
+
 -- name: catalog_name
 -- The latest name of a catalog, dropped or not.
 SELECT catalog_name, end_snapshot FROM ducklake_catalog WHERE catalog_id = $catalog ORDER BY begin_snapshot DESC LIMIT 1;
@@ -381,9 +397,10 @@ SELECT s.schema_name, t.table_name, t.table_id, t.table_uuid
  ORDER BY s.schema_name, t.table_name;
 
 -- name: table_by_name
+-- The tables of a name, and of names that differ from it only in case: mostly one.
 SELECT source_catalog_id, begin_snapshot, table_id, table_uuid, schema_id, table_name, path
   FROM visible_table
- WHERE catalog_id = $catalog AND schema_id = $schema AND table_name = $name
+ WHERE catalog_id = $catalog AND schema_id = $schema AND folded(table_name) = folded($name)
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
 
 -- name: table_by_id
@@ -412,9 +429,10 @@ SELECT source_catalog_id, begin_snapshot, view_id, view_uuid, schema_id, view_na
  ORDER BY view_name;
 
 -- name: view_by_name
+-- The views of a name, and of names that differ from it only in case.
 SELECT source_catalog_id, begin_snapshot, view_id, view_uuid, schema_id, view_name, sql, dialect, column_aliases
   FROM visible_view
- WHERE catalog_id = $catalog AND schema_id = $schema AND view_name = $name
+ WHERE catalog_id = $catalog AND schema_id = $schema AND folded(view_name) = folded($name)
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
 
 -- name: macros
@@ -447,15 +465,15 @@ SELECT source_catalog_id, begin_snapshot, table_id, key, value, column_id
  ORDER BY column_id, key;
 
 -- name: name_taken
--- Whether a table or a view has a name; they share one namespace.
-SELECT 'table' AS kind
+-- The tables and views that have a name, or one that differs from it only in case; they share one namespace.
+SELECT 'table' AS kind, table_id AS id, table_name AS name
   FROM visible_table
- WHERE catalog_id = $catalog AND schema_id = $schema AND table_name = $name
+ WHERE catalog_id = $catalog AND schema_id = $schema AND folded(table_name) = folded($name)
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
 UNION ALL
-SELECT 'view'
+SELECT 'view', view_id, view_name
   FROM visible_view
- WHERE catalog_id = $catalog AND schema_id = $schema AND view_name = $name
+ WHERE catalog_id = $catalog AND schema_id = $schema AND folded(view_name) = folded($name)
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
 
 -- name: objects_changed
@@ -526,17 +544,18 @@ SELECT source_catalog_id, begin_snapshot, table_id, key, value, column_id
  ORDER BY column_id, key;
 
 -- name: dropped_table
--- The table of a name that was dropped last, and when.
+-- The table of a name that was dropped last, and when; if none had it, one whose name differs only in case.
 SELECT t.table_id, t.end_snapshot
   FROM visible_table t
   JOIN visible_schema s ON s.catalog_id = t.catalog_id AND s.schema_id = t.schema_id AND s.begin_snapshot < t.end_snapshot
    AND (s.end_snapshot IS NULL OR t.end_snapshot <= s.end_snapshot)
- WHERE t.catalog_id = $catalog AND t.table_name = $name AND s.schema_name = $schema
+ WHERE t.catalog_id = $catalog AND folded(t.table_name) = folded($name) AND folded(s.schema_name) = folded($schema)
    AND t.begin_snapshot < t.end_snapshot AND t.end_snapshot <= $at
    AND NOT EXISTS (SELECT 1 FROM visible_table n
                     WHERE n.catalog_id = $catalog AND n.table_id = t.table_id AND n.begin_snapshot <= $at
                       AND n.begin_snapshot >= t.end_snapshot)
- ORDER BY t.end_snapshot DESC
+ ORDER BY CASE WHEN s.schema_name = $schema THEN 0 ELSE 1 END, CASE WHEN t.table_name = $name THEN 0 ELSE 1 END,
+          t.end_snapshot DESC
  LIMIT 1;
 
 -- name: dropped_catalog

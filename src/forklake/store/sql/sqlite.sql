@@ -512,14 +512,16 @@ CREATE UNIQUE INDEX ducklake_metadata_of_lake ON ducklake_metadata (key) WHERE s
 CREATE INDEX ducklake_snapshot_by_time ON ducklake_snapshot (snapshot_time);
 CREATE INDEX ducklake_snapshot_changes_by_catalog ON ducklake_snapshot_changes (catalog_id, snapshot_id);
 CREATE UNIQUE INDEX ducklake_catalog_live_name ON ducklake_catalog (catalog_name) WHERE end_snapshot IS NULL;
+CREATE INDEX ducklake_catalog_by_name ON ducklake_catalog (catalog_name COLLATE NOCASE);
 CREATE INDEX ducklake_catalog_lineage_by_source ON ducklake_catalog_lineage (source_catalog_id)
     WHERE source_catalog_id <> catalog_id;
 CREATE INDEX ducklake_catalog_merge_by_source ON ducklake_catalog_merge (source_catalog_id, catalog_id);
 CREATE INDEX ducklake_snapshot_reservation_unswept ON ducklake_snapshot_reservation (expires_at) WHERE swept_at IS NULL;
 CREATE UNIQUE INDEX ducklake_schema_live_name ON ducklake_schema (catalog_id, schema_name) WHERE end_snapshot IS NULL;
 CREATE UNIQUE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, schema_id, table_name) WHERE end_snapshot IS NULL;
-CREATE INDEX ducklake_table_by_name ON ducklake_table (catalog_id, schema_id, table_name);
+CREATE INDEX ducklake_table_by_name ON ducklake_table (catalog_id, schema_id, table_name COLLATE NOCASE);
 CREATE UNIQUE INDEX ducklake_view_live_name ON ducklake_view (catalog_id, schema_id, view_name) WHERE end_snapshot IS NULL;
+CREATE INDEX ducklake_view_by_name ON ducklake_view (catalog_id, schema_id, view_name COLLATE NOCASE);
 CREATE UNIQUE INDEX ducklake_macro_live_name ON ducklake_macro (catalog_id, schema_id, macro_name) WHERE end_snapshot IS NULL;
 CREATE INDEX ducklake_partition_info_by_table ON ducklake_partition_info (catalog_id, table_id);
 CREATE INDEX ducklake_sort_info_by_table ON ducklake_sort_info (catalog_id, table_id);
@@ -852,7 +854,7 @@ INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_
 VALUES (0, strftime('%Y-%m-%d %H:%M:%f000+00:00', 'now'), 0, 0, 0);
 
 -- Last, so that a lake without it was never finished.
-INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev3');
+INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev4');
 
 -- forklake:end
 COMMIT;
