@@ -1,4 +1,4 @@
-"""The partition that a file of somebody else belongs to, if the bounds of its columns leave no doubt. Pure."""
+"""The partition that an imported file belongs to, if the bounds of its columns leave no doubt. Pure."""
 
 from __future__ import annotations
 
