@@ -16,6 +16,7 @@ from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
 from forklake.localpg import LocalPostgres
+from tests.engines import shared
 from tests.extensions import extension
 from tests.pgbouncer import PgBouncer, find_program
 from tests.templates import EmptyDatabase, LakeTemplates
@@ -77,6 +78,13 @@ def spark() -> Iterator[SparkSession]:
     running = session("local[2]", conf=SMALL_SPARK)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_engines() -> Iterator[None]:
+    """Lakes of one test after the other take over the DuckDB of their local engine."""
+    with shared():
+        yield
 
 
 @pytest.fixture(scope="session")
