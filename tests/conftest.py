@@ -16,6 +16,7 @@ from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
 from forklake.localpg import LocalPostgres
+from tests.engines import shared
 from tests.extensions import extension
 from tests.pgbouncer import PgBouncer, find_program
 from tests.templates import EmptyDatabase, LakeTemplates
@@ -49,6 +50,13 @@ class _Scheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return "spark" if nodeid.startswith("tests/spark/") or nodeid.endswith("-spark]") else nodeid
 
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """Forget what is done: after each test, all that a process was ever given is gone through."""
+        scope = self._split_scope(self.registered_collections[node][item_index])
+        super().mark_test_complete(node, item_index, duration)
+        if all(self.assigned_work[node][scope].values()):
+            del self.assigned_work[node][scope]
+
 
 # Not by marks: with pytest 9, groups of pytest-xdist 3.8 have no effect.
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
@@ -77,6 +85,13 @@ def spark() -> Iterator[SparkSession]:
     running = session("local[2]", conf=SMALL_SPARK)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_engines() -> Iterator[None]:
+    """Lakes of one test after the other take over the DuckDB of their local engine."""
+    with shared():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ class LakeTemplates:
 
 
 class EmptyDatabase:
-    """A lake in a PostgreSQL database of its own, emptied after each use: that takes 20 ms, and a copy 300.
+    """A lake in a PostgreSQL database of its own, emptied after each use: that takes 10 ms, and a copy 300.
 
     If a test has changed more than rows, or has let tables grow, the next one gets a new database.
     """
@@ -87,8 +87,10 @@ class EmptyDatabase:
             connection.execute(_END_OTHERS)
             if _fingerprint(connection) != self._fingerprint:
                 return False
-            for table in _tables(connection):
-                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+            removals = [
+                sql.SQL("DELETE FROM {}").format(sql.Identifier(table)) for table in _tables(connection)
+            ]
+            connection.execute(sql.SQL("; ").join(removals))
             for table, content in self._rows.items():
                 with connection.cursor().copy(
                     sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(table))
@@ -110,22 +112,18 @@ _END_OTHERS = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 _RESTART_SEQUENCES = """SELECT setval(c.oid::regclass, s.seqstart, false)
     FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
     WHERE c.relnamespace = current_schema()::regnamespace"""
-_FINGERPRINT = """SELECT md5(concat(
-    (SELECT string_agg(concat_ws(' ', nspname, nspowner, nspacl), ',' ORDER BY nspname) FROM pg_namespace
+# Whatever alters, guards or grants an object writes a row of these anew. PostgreSQL's own ids end at 16384.
+_FINGERPRINT = """SELECT concat_ws(' ',
+    (SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_namespace
       WHERE nspname !~ '^pg_'),
-    (SELECT string_agg(concat_ws(' ', relname, relkind, relacl, reloptions, relowner, relrowsecurity,
-                                 pg_relation_size(oid) > 1000000), ',' ORDER BY relname)
-       FROM pg_class WHERE relnamespace = current_schema()::regnamespace),
-    (SELECT string_agg(concat_ws(' ', attrelid, attname, atttypid, attnotnull, attisdropped, attacl), ','
-                       ORDER BY attrelid, attnum)
-       FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-      WHERE c.relnamespace = current_schema()::regnamespace),
-    (SELECT string_agg(concat_ws(' ', tgrelid, tgname, tgenabled), ',' ORDER BY tgrelid, tgname)
-       FROM pg_trigger),
-    (SELECT string_agg(proname, ',' ORDER BY proname) FROM pg_proc
-      WHERE pronamespace = current_schema()::regnamespace),
+    (SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_class WHERE oid >= 16384),
+    (SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_attribute WHERE attrelid >= 16384),
+    (SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_trigger),
+    (SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_proc WHERE oid >= 16384),
+    (SELECT string_agg(relname, ',' ORDER BY relname) FROM pg_class
+      WHERE oid >= 16384 AND relkind = 'r' AND pg_relation_size(oid) > 1000000),
     (SELECT string_agg(concat_ws(' ', setrole, setconfig), ',' ORDER BY setrole) FROM pg_db_role_setting
-      WHERE setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())))))"""
+      WHERE setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))))"""
 
 
 def _fingerprint(connection: psycopg.Connection[tuple[str, ...]]) -> str:

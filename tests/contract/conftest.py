@@ -29,7 +29,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -42,6 +42,7 @@ from psycopg import sql
 import forklake
 from forklake.model.names import quoted
 from forklake.store.backend import Database
+from forklake.store.duckdb import DuckDBDatabase
 from tests.pgbouncer import direct
 
 BACKENDS = ("sqlite", "duckdb", "postgresql")
@@ -95,6 +96,14 @@ def lake(lake_url: str, tmp_path: Path) -> Iterator[forklake.Lake]:
     """A fresh lake without catalogs."""
     with forklake.connect(lake_url, data_path=tmp_path / "files", create=True) as lake:
         yield lake
+        leave_unsaved(lake)
+
+
+def leave_unsaved(lake: forklake.Lake) -> None:
+    """Spare DuckDB the work of writing its log into a file that is deleted next."""
+    if isinstance(lake._database, DuckDBDatabase):
+        with suppress(duckdb.Error):  # The test has closed it.
+            lake._database._database.execute("PRAGMA disable_checkpoint_on_shutdown")
 
 
 @pytest.fixture

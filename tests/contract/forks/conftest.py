@@ -18,6 +18,7 @@ import pytest
 
 import forklake
 from forklake.store.tables import TABLES
+from tests.contract.conftest import leave_unsaved
 from tests.contract.forks.seen import fill
 from tests.contract.rows.conftest import counted, stored
 
@@ -31,6 +32,7 @@ _KEPT = sorted(set(TABLES) - {"ducklake_counter"})
 def anywhere(lake_url: str, data_path: str) -> Iterator[forklake.Lake]:
     with forklake.connect(lake_url, data_path=data_path, create=True) as lake:
         yield lake
+        leave_unsaved(lake)
 
 
 @pytest.fixture

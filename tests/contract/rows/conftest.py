@@ -19,6 +19,7 @@ import pytest
 
 import forklake
 from forklake.store.row_sets import RowSet
+from tests.contract.conftest import leave_unsaved
 
 Fork = Callable[[forklake.Catalog, str], forklake.Catalog]
 
@@ -93,3 +94,4 @@ def anywhere(lake_url: str, data_path: str) -> Iterator[forklake.Catalog]:
     """A catalog on each backend with its files on each kind of storage; for a few broad stories."""
     with forklake.connect(lake_url, data_path=data_path, create=True) as lake:
         yield lake.create_catalog("main_catalog")
+        leave_unsaved(lake)
