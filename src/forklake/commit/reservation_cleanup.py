@@ -7,7 +7,6 @@ committed, and which did not commit that file. Where that is not certain, it sta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +19,13 @@ from forklake.model.names import is_absolute, own_folder
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 from forklake.store.catalogs import stood_at_own
-from forklake.store.garbage import named_files
+from forklake.store.garbage import (
+    abandoned_files,
+    begin_cleaning,
+    known_files,
+    schedule_abandoned,
+    unschedule_files,
+)
 from forklake.store.paths import paths_of_commit, table_paths
 from forklake.store.reservations import unswept_reservations
 
@@ -55,7 +60,7 @@ def sweep(
             files = traces.lost(committed) if committed is not None and known else []
         else:
             files = traces.all()
-        removed = traces.remove([*files, *traces.manifests()])
+        removed = traces.remove([*files, *traces.manifests()], now)
         if removed is not None:
             mark_swept(database, over.catalog, over.reservation_id, now)
             swept.append(Swept(over.reservation_id, over.state, removed))
@@ -93,16 +98,27 @@ class Traces:
         folder = f"{self.data_path}{STAGING}{self.commit_uuid}/"
         return [found.path for found in self.storage.files(folder, not is_absolute(folder))]
 
-    def remove(self, files: list[str]) -> int | None:
-        """Remove files; gives how many, or None if some have to be tried again."""
+    def remove(self, files: list[str], now: datetime) -> int | None:
+        """Remove files; gives how many, or None if some have to be tried again.
+
+        They are scheduled first: what a crash or a refusal leaves, a collection removes or reports.
+        """
         # Rows of the commit may be expired, and others may have taken its files over by merges.
-        named = named_files(self.database, files)
-        files = [path for path in files if path not in named]
-        with suppress(StorageError):
-            for relative in (True, False):
-                self.storage.delete([path for path in files if relative != is_absolute(path)], relative)
-            return len(files)
-        return None
+        with begin_cleaning(self.database) as session:
+            known = known_files(session, files)
+            fresh = [path for path in files if path not in known]
+            going = [*fresh, *abandoned_files(session, known)]
+            schedule_abandoned(session, self.catalog, fresh, now)
+            session.commit()
+        failed: dict[str, StorageError] = {}
+        for relative in (True, False):
+            failed |= self.storage.delete_each(
+                [path for path in going if relative != is_absolute(path)], relative
+            )
+        with begin_cleaning(self.database) as session:
+            unschedule_files(session, [path for path in going if path not in failed])
+            session.commit()
+        return None if failed else len(going)
 
     def _files(self) -> Iterator[tuple[TableId, str]]:
         for table, path in table_paths(self.database, self.catalog, self.parent).items():

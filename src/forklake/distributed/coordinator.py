@@ -185,7 +185,7 @@ class Coordinator:
         )
         # What cannot be removed now, and what workers still write, goes when its time is over.
         with suppress(StorageError):
-            traces.remove([*traces.all(), *traces.manifests()])
+            traces.remove([*traces.all(), *traces.manifests()], self.database.now())
 
 
 def table_target(draft: Draft, table: Table, context: LakeContext) -> TableTarget:

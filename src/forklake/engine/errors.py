@@ -79,7 +79,7 @@ def _translation(storage: Storage, plan: ScanPlan | None, error: duckdb.Error) -
     message = storage.s3.options.hidden(message.partition("\n")[0])
     file = _file_in(storage, plan, message)
     if file is not None:
-        return _unreadable(storage, file, message)
+        return _unreadable(storage, plan, file, message)
     match error:
         case duckdb.ParserException() | duckdb.BinderException() | duckdb.CatalogException():
             return InvalidPredicate(f"DuckDB does not understand the expression: {message}")
@@ -90,23 +90,40 @@ def _translation(storage: Storage, plan: ScanPlan | None, error: duckdb.Error) -
         case _:
             broken = _broken_file(storage, plan)
             if broken is not None:
-                return _unreadable(storage, broken, message)
+                return _unreadable(storage, plan, broken, message)
             return EngineError(f"DuckDB failed: {message}")
 
 
 def unreadable_file(storage: Storage, plan: ScanPlan, message: str) -> ForklakeError | None:
     """What is wrong with the file that a message of DuckDB speaks of, if it speaks of one of a plan."""
     file = _file_in(storage, plan, message)
-    return None if file is None else _unreadable(storage, file, message)
+    return None if file is None else _unreadable(storage, plan, file, message)
 
 
-def _unreadable(storage: Storage, file: DataFile, message: str) -> StorageError:
+def missing_at(plan: ScanPlan, error: FileMissing) -> FileMissing:
+    """The same, with the snapshot that names the file: a scan may be run long after it was planned."""
+    return FileMissing(
+        f'{error}; snapshot {plan.at} of table "{plan.table.name}" names it: if the scan was planned '
+        "longer ago than collections keep files, plan it again"
+    )
+
+
+@contextmanager
+def naming_snapshot(plan: ScanPlan) -> Generator[None]:
+    """Files that are missing in the block are those of a plan."""
+    try:
+        yield
+    except FileMissing as error:
+        raise missing_at(plan, error) from error
+
+
+def _unreadable(storage: Storage, plan: ScanPlan | None, file: DataFile, message: str) -> StorageError:
     address = storage.address(file.path, file.path_is_relative)
     try:
         storage.info(file.path, file.path_is_relative)
     except StorageError as error:
         # That it is missing, or that nobody may look at it, says more.
-        return error
+        return missing_at(plan, error) if plan is not None and isinstance(error, FileMissing) else error
     return StorageError(f"{address} cannot be read: {message}; restore it")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.storage import Storage
+from forklake.engine.errors import naming_snapshot
 from forklake.errors import StorageError
 from forklake.lazy.arrow import pa, pq
 from forklake.model.table.files import DataFile, DeleteFile
@@ -39,6 +40,10 @@ class Verifier:
             self._known.clear()
             self._seen.clear()
         fresh = [file for file in _files(plan) if (file.path, file.file_size_bytes) not in self._known]
+        with naming_snapshot(plan):
+            self._check_all(fresh)
+
+    def _check_all(self, fresh: Sequence[DataFile | DeleteFile]) -> None:
         if self._storage.is_local or len(fresh) < 2:
             for file in fresh:
                 self._check(file)

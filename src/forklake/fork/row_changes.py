@@ -356,21 +356,25 @@ class RowComparison:
             known,
         )
         if examined.are_deleted_there:
-            examined = examined.changed_there_only(self._ids_changed_there(table, theirs))
+            examined = examined.changed_there_only(self._ids_changed_there(table, theirs, ours))
         return examined
 
-    def _ids_changed_there(self, table: TableId, theirs: Source) -> pa.Array:
+    def _ids_changed_there(self, table: TableId, theirs: Source, ours: Source) -> pa.Array:
         """The rows that the other side took from files in commits that we have not seen."""
         met = () if self._met is None else self._met().events
         took = Events(tuple(e for e in met if e.change.object_id == table and e.change.verb in RETIRES))
         named = {DataFileId(file) for event in took.events for file in event.change.files}
         touched = self._touched(took, named)
-        head = self._theirs.head
-        states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
-        if not states:
-            return no_positions()
-        found, positions = self._base(theirs, states, touched)
-        return ids_at(self._engine, theirs.table.columns, found, positions)
+        # It may have taken a row, by a merge, of a file that it never got: then we have that file.
+        parts: list[pa.Array] = []
+        for side, source in ((self._theirs, theirs), (self._ours, ours)):
+            head = side.head
+            states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
+            if states:
+                found, positions = self._base(source, states, touched)
+                parts.append(ids_at(self._engine, source.table.columns, found, positions))
+                touched = {file: rows for file, rows in touched.items() if file not in states}
+        return pa.concat_arrays(parts) if parts else no_positions()
 
     def _seen(self, side: Side, places: Sequence[Place]) -> frozenset[DataFileId]:
         """Those of some files that a side has or had."""

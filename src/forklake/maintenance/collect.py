@@ -22,6 +22,7 @@ from forklake.maintenance.expire import Expiry
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database, Session
 from forklake.store.garbage import (
+    ABANDONED,
     FIRST,
     FileKind,
     Scheduled,
@@ -288,7 +289,7 @@ def _sorted_out(
         elif not _is_own(file, folders):
             foreign.append(file.path)
             removed.kept.append(KeptFile(file.path, "it was imported, and is not the lake's to remove"))
-        elif any(uuid in file.path for uuid in writing):
+        elif file.reason != ABANDONED and any(uuid in file.path for uuid in writing):
             removed.kept.append(KeptFile(file.path, "a distributed snapshot may still commit it"))
         else:
             going.append(file)
@@ -309,6 +310,10 @@ def _sizes(storage: Storage, files: Sequence[Scheduled]) -> list[int]:
 
 
 def _is_own(file: Scheduled, folders: Sequence[str]) -> bool:
-    """Whether the lake wrote a file: by its name, below the data path of the lake or of a fork."""
+    """Whether the lake wrote a file: by its name, below the data path of the lake or of a fork.
+
+    What was written for a distributed snapshot was found where nobody else writes, and may have any name.
+    """
     inside = file.path_is_relative or any(file.path.startswith(folder) for folder in folders)
-    return inside and is_ours(file.path, True)
+    abandoned = file.reason == ABANDONED and ".." not in file.path.split("/")
+    return inside and (abandoned or is_ours(file.path, True))

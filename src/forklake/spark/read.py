@@ -14,6 +14,7 @@ from forklake.context.lake_context import LakeContext
 from forklake.data.parquet.hive import hive_values, value_of
 from forklake.data.parquet.schema import ROW_ID_NAME, file_type
 from forklake.data.storage.storage import Storage
+from forklake.engine.errors import naming_snapshot
 from forklake.engine.select import Selection
 from forklake.errors import FileMissing
 from forklake.lazy.arrow import pa
@@ -90,7 +91,8 @@ def read_plan(spark: SparkSession, context: LakeContext, plan: ScanPlan, selecti
     wanted = _wanted(plan, selection)
     # Said first, so that a condition that Spark cannot take is refused before anything is opened.
     filtered = None if plan.predicate is None else _condition(plan, wanted)
-    df = _united(_parts(spark, context.storage, plan, wanted))
+    with naming_snapshot(plan):
+        df = _united(_parts(spark, context.storage, plan, wanted))
     if filtered is not None:
         df = df.where(filtered)
     shown_names = [f"{_place(selection.path(column))} AS {name(column.name)}" for column in selection.columns]
@@ -108,7 +110,8 @@ def read_places(
     context.engine.verify(plan)
     nanos = {column.id: f"n{column.id}" for column in columns if column.type == "timestamp_ns"}
     wanted = _Wanted(columns, nanos, row_id, place=True)
-    return _united(_parts(spark, context.storage, plan, wanted))
+    with naming_snapshot(plan):
+        return _united(_parts(spark, context.storage, plan, wanted))
 
 
 def located(spark: SparkSession, context: LakeContext, plan: ScanPlan, places: DataFrame) -> DataFrame:

@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from forklake.model.ids import CatalogId
+from forklake.model.names import is_absolute
 from forklake.store.backend import Database, Session
 from forklake.store.entity_rows import STORED
 from forklake.store.lineages import hold_lineages
 from forklake.store.reach_conditions import FILES, PARTS, VERSIONED
+from forklake.store.row_sets import ABANDONED_FILES
 
 _SPANS_AT_ONCE = 10_000
 
@@ -34,6 +36,8 @@ class DeadFile(NamedTuple):
     bytes: int
 
 
+ABANDONED = "reservation abandoned"
+"""Why a file is scheduled that no row ever named."""
 FileKind = Literal["data_file", "delete_file"]
 FIRST = DeadFile(CatalogId(-1), -1, "", 0)
 """Before every other."""
@@ -193,6 +197,18 @@ def claimed_files(reader: Database | Session, paths: Iterable[str]) -> set[str]:
 def open_commit_uuids(reader: Database | Session) -> list[str]:
     """What is in the paths of files that distributed snapshots may still commit."""
     return [str(uuid).replace("-", "") for (uuid,) in reader.rows("open_commit_uuids")]
+
+
+def schedule_abandoned(session: Session, catalog: CatalogId, paths: Sequence[str], now: datetime) -> None:
+    """Schedule files that were written for a distributed snapshot and that nobody can commit any more."""
+    rows = [(catalog, path, not is_absolute(path), now, ABANDONED, now) for path in paths]
+    session.insert(ABANDONED_FILES, rows)
+
+
+def abandoned_files(reader: Database | Session, paths: Iterable[str]) -> list[str]:
+    """Those of some paths that are scheduled because nobody can commit them any more."""
+    wanted = json.dumps(sorted(paths))
+    return [path for (path,) in reader.rows("abandoned_files", paths=wanted, reason=ABANDONED)]
 
 
 def claim_files(session: Session, paths: Sequence[str], now: datetime) -> None:

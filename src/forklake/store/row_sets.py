@@ -92,6 +92,10 @@ RESERVATIONS = RowSet(
         "properties",
     ),
 )
+ABANDONED_FILES = RowSet(
+    "ducklake_files_scheduled_for_deletion",
+    ("catalog_id", "path", "path_is_relative", "schedule_start", "reason", "claimed_at"),
+)
 INHERITED_ENDS = RowSet(
     "ducklake_inherited_end",
     ("catalog_id", "entity", "entity_id", "sub_id", "sub_key", "row_begin", "end_snapshot"),
@@ -271,6 +275,7 @@ INSERTED = (
     MERGES,
     COMMITS_ONCE,
     RESERVATIONS,
+    ABANDONED_FILES,
     INHERITED_ENDS,
     SCHEMA_VERSIONS,
     BURNT_COLUMNS,

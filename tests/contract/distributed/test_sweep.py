@@ -104,13 +104,43 @@ def test_what_cannot_be_removed_is_tried_again(
     write_part(ds, "t", many(), manifest="file")
     overdue(ds)
 
-    def refuse(*_: object) -> None:
-        raise forklake.StorageError("no permission")
+    def refuse(*_: object) -> forklake.StorageError:
+        return forklake.StorageError("no permission")
 
-    monkeypatch.setattr(type(lake._context.storage), "delete", refuse)
+    monkeypatch.setattr(type(lake._context.storage), "_failure_to_delete", refuse)
     assert lake.expire_reservations() == []
     with pytest.raises(forklake.ReservationExpired):
         catalog.commit_distributed(ds)
     monkeypatch.undo()
     assert [swept.files for swept in lake.expire_reservations()] == [2]
     assert stored() == []
+
+
+def test_what_cannot_be_removed_is_scheduled_and_the_collection_goes_on(
+    lake: forklake.Lake, catalog: forklake.Catalog, table: forklake.Table, stored, monkeypatch, overdue, raw
+) -> None:
+    ds = catalog.begin_distributed()
+    write_part(ds, "t", many(), manifest="file")
+    folder = Path(output_folder(ds, "t", "native"))
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    overdue(ds)
+    storage = type(lake._context.storage)
+    failure = storage._failure_to_delete
+
+    def refuse(self, path: str, relative: bool):
+        return forklake.StorageError("no permission") if "part" not in path else failure(self, path, relative)
+
+    before = set(stored())
+    monkeypatch.setattr(storage, "_failure_to_delete", refuse)
+    assert lake.expire_reservations() == []
+    queue = "SELECT path, reason FROM ducklake_files_scheduled_for_deletion"
+    scheduled = raw(queue)
+    assert {reason for _, reason in scheduled} == {"reservation abandoned"}
+    assert {path for path, _ in scheduled} == set(stored()) <= before
+    found = lake.collect_garbage(older_than=timedelta(0))
+    assert {file.path for file in found.kept if file.failed} == set(stored())
+    monkeypatch.undo()
+    assert lake.collect_garbage(older_than=timedelta(0)).removed == len(scheduled) > 1
+    assert stored() == [] and raw(queue) == []
+    assert [swept.files for swept in lake.expire_reservations()] == [0]

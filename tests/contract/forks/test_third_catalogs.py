@@ -272,3 +272,19 @@ def test_one_row_that_both_changed_is_a_conflict_whatever_their_number(
     with pytest.raises(forklake.MergeConflict):
         lake.merge("g", into="p")
     assert shown(parent) == before
+
+
+@pytest.mark.parametrize("limit", [0, 100])
+def test_a_row_whose_file_only_others_had_was_deleted_here_by_a_merge_and_does_not_come_back(
+    lake: forklake.Lake, parent: forklake.Catalog, limit: int
+) -> None:
+    parent.table("t").set_option("data_inlining_row_limit", limit)
+    behind = lake.fork("p", "f")
+    append(1000)(parent)
+    x = lake.fork("p", "x")
+    delete(1000)(x)
+    lake.merge(x, behind)
+    update(1000)(parent)
+    with pytest.raises(forklake.MergeConflict, match="changed the same rows: 1"):
+        lake.merge(parent, behind)
+    assert 1000 not in {row["id"] for row in behind.table("t").to_pylist()}

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import forklake
+from forklake.engine.select import read_table
 from forklake.maintenance import collect
 from forklake.store.backend import Database
 from forklake.store.tables import TABLES
@@ -336,3 +337,24 @@ def test_a_merge_tells_later_ones_what_a_catalog_did_that_is_gone_since(
     for _ in range(2):
         clean(lake)
     assert left_behind(raw) == {} and not files(tmp_path)
+
+
+def test_a_scan_whose_files_are_gone_names_the_file_and_the_snapshot(
+    lake: forklake.Lake, table: forklake.Table, tmp_path: Path, reopen: Any
+) -> None:
+    table.append(rows(0, 5))
+    planned = lake.catalog("shop").snapshot
+    (old,) = files(tmp_path)
+    late = reopen()
+    # One has read the file before and the other has not: both planned a long time ago.
+    plans = [one.catalog("shop").table("t").scan() for one in (lake, late)]
+    assert plans[0].count() == len(plans[0].to_pylist()) == 5
+    plans = [(scan, scan.plan(), scan.selection) for scan in plans]
+    table.overwrite(rows(5, 10))
+    clean(lake)
+    for one, (_, plan, selection) in zip((lake, late), plans, strict=True):
+        with pytest.raises(forklake.FileMissing) as caught:
+            read_table(one._context.engine, plan, selection)
+        assert old in str(caught.value)
+        assert f'snapshot {planned} of table "t" names it' in str(caught.value)
+        assert "plan it again" in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -108,3 +109,19 @@ def test_an_object_that_cannot_be_deleted_stops_no_other(bucket: Storage, s3_ser
     with held, pytest.raises(StorageError, match=r"deleting s3://\S+/lake/held is not allowed"):
         bucket.delete(["a", "held", "b"])
     assert paths(bucket) == ["held"]
+
+
+def test_a_folder_is_listed_without_all_of_its_names_in_memory(tmp_path: Path) -> None:
+    for number in range(5_000):
+        (tmp_path / f"{number:060}").touch()
+    storage = open_storage(str(tmp_path))
+    next(storage.files())
+    tracemalloc.start()
+    try:
+        found = sum(1 for _ in storage.files())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == 5_000
+    # The names alone take more.
+    assert peak < 5_000 * 60

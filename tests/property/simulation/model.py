@@ -42,6 +42,13 @@ class Version(NamedTuple):
             return self.event
         return None if self.again[0] is None else self.again[0].origin
 
+    def follows(self, other: Version | None) -> bool:
+        """Whether it was made of another version, or of none."""
+        before: Version | None = self
+        while before is not None and (other is None or before.event != other.event):
+            before = before.before
+        return before is not self and (before is None) == (other is None)
+
     def is_news(self, events: frozenset[Event]) -> bool:
         """Whether it differs from what those know who know some events; undone changes do not."""
         known: Version | None = self
@@ -129,8 +136,14 @@ class State:
         news = {name: table for name, table in source.tables.items() if table.event not in self.events}
         tables, rows = {**self.tables, **news}, dict(self.rows)
         for name, versions in source.rows.items():
-            found = {key: row for key, row in versions.items() if row.is_news(self.events)}
-            rows[name] = {**rows.get(name, {}), **found}
+            mine = self.rows.get(name, {})
+            # Where nothing was done here, what was undone there is known from now on, and told to others.
+            found = {
+                key: row
+                for key, row in versions.items()
+                if row.is_news(self.events) or row.follows(mine.get(key))
+            }
+            rows[name] = {**mine, **found}
         return State(self.events | source.events, tables, rows)
 
 

@@ -78,12 +78,17 @@ class SimulatedStorage(Storage):
         yield from shown
         self._finish(fault, folder)
 
-    def delete(self, paths: Iterable[str], relative: bool = True) -> None:
+    def delete_each(self, paths: Iterable[str], relative: bool = True) -> dict[str, StorageError]:
+        failures: dict[str, StorageError] = {}
         for path in paths:
             address = self.address(path, relative)
-            fault = self._fault()
-            Path(address).unlink(missing_ok=True)
-            self._finish(fault, address)
+            try:
+                fault = self._fault()
+                Path(address).unlink(missing_ok=True)
+                self._finish(fault, address)
+            except StorageError as error:
+                failures[path] = error
+        return failures
 
     def _timed(self, file: StoredFile, address: str) -> StoredFile:
         return replace(file, modified=self.client.world.file_times[os.path.normpath(address)])

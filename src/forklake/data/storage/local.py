@@ -77,13 +77,22 @@ class LocalDisk:
 
     def files(self, folder: str) -> Generator[StoredFile]:
         """Every file in a folder and the folders below. What vanishes meanwhile is left out."""
-        for place, _, names in os.walk(folder, onerror=_refuse):
-            for name in names:
-                path = f"{place.rstrip('/')}/{name}"
-                # A name that is not UTF-8 cannot be one of ours.
-                if is_storable(path):
-                    with suppress(FileNotFoundError):
-                        yield self.info(path)
+        # Not os.walk: it holds all names of a folder.
+        folders = [folder]
+        while folders:
+            place = folders.pop().rstrip("/")
+            try:
+                with os.scandir(place or "/") as entries:
+                    for entry in entries:
+                        path = f"{place}/{entry.name}"
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(path)
+                        # A name that is not UTF-8 cannot be one of ours.
+                        elif not entry.is_dir() and is_storable(path):
+                            with suppress(FileNotFoundError):
+                                yield self.info(path)
+            except FileNotFoundError:
+                continue
 
     def _settle(self, folder: Path) -> None:
         """Make a folder. Another process may be making it too, so all above it are synced in any case."""
@@ -109,8 +118,3 @@ def _sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-def _refuse(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise error

@@ -15,6 +15,8 @@ from forklake.lazy.arrow import fs, pa
 # Amazon's library gives up after one second and three, which a busy server needs at times.
 _CONNECT_SECONDS = 10
 _REQUEST_SECONDS = 30
+_LEVELS = 3
+"""How many levels of folders are listed one by one."""
 
 
 class S3:
@@ -85,14 +87,22 @@ class S3:
             self.filesystem.delete_file(path)
 
     def files(self, folder: str) -> Generator[StoredFile]:
-        """Every file whose key begins with a folder."""
-        listed: list[fs.FileInfo] = []
-        # Not Arrow's allow_not_found: it takes a missing bucket for an empty one.
-        with suppress(FileNotFoundError):
-            listed = self.filesystem.get_file_info(fs.FileSelector(folder.rstrip("/"), recursive=True))
-        for found in listed:
-            if found.type == fs.FileType.File:
-                yield _stored(found)
+        """Every file whose key begins with a folder.
+
+        A listing is in memory as a whole, so folders of catalogs, schemas and tables are listed one by one.
+        """
+        folders = [(folder.rstrip("/"), _LEVELS)]
+        while folders:
+            place, levels = folders.pop()
+            listed: list[fs.FileInfo] = []
+            # Not Arrow's allow_not_found: it takes a missing bucket for an empty one.
+            with suppress(FileNotFoundError):
+                listed = self.filesystem.get_file_info(fs.FileSelector(place, recursive=not levels))
+            for found in listed:
+                if found.type == fs.FileType.File:
+                    yield _stored(found)
+                elif levels:
+                    folders.append((found.path, levels - 1))
 
     def _make_bucket(self, bucket: str) -> None:
         if not self.options.allow_bucket_creation or bucket in self._made:

@@ -601,6 +601,11 @@ SELECT path FROM ducklake_files_scheduled_for_deletion
 -- What the paths of files have in them that distributed snapshots may still commit.
 SELECT commit_uuid FROM ducklake_snapshot_reservation WHERE state = 'open' OR swept_at IS NULL;
 
+-- name: abandoned_files
+-- Those of some paths that are scheduled for one reason.
+SELECT path FROM ducklake_files_scheduled_for_deletion
+ WHERE reason = $reason AND path IN (SELECT k.value FROM texts($paths) AS k(value));
+
 -- name: claim_files
 UPDATE ducklake_files_scheduled_for_deletion SET claimed_at = $now
  WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
