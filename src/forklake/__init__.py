@@ -35,6 +35,7 @@ from forklake.errors import (
     NamingError,
     NotFound,
     NotPicklable,
+    NullNotAllowed,
     ReadOnlyStore,
     ReservationConsumed,
     ReservationError,
@@ -60,6 +61,7 @@ from forklake.lazy import attach
 from forklake.version import VERSION
 
 if TYPE_CHECKING:
+    from forklake import dbapi as dbapi
     from forklake import distributed as distributed
     from forklake.api.catalog import Catalog
     from forklake.api.change_feed import ChangeFeed
@@ -140,7 +142,7 @@ else:
             "forklake.scan.scan_plan": ("ScanPlan",),
             "forklake.store.upgrades.upgrade": ("UpgradeResult",),
         },
-        submodules=("distributed",),
+        submodules=("dbapi", "distributed"),
     )
 
 __version__ = VERSION
@@ -204,6 +206,7 @@ __all__ = [
     "NamingError",
     "NotFound",
     "NotPicklable",
+    "NullNotAllowed",
     "ObjectDiff",
     "Options",
     "OrphansResult",

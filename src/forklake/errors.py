@@ -23,6 +23,7 @@ ForklakeError
 ├── UnknownType                 a type that forklake, or the engine asked, does not know
 ├── InvalidPredicate            a condition that does not parse, or names an unknown column
 ├── InvalidData                 values that do not fit their table
+│   └── NullNotAllowed              NULL for a column that is NOT NULL
 ├── InvalidArgument             an argument of a wrong type or value
 │   └── InvalidSql                  a statement that does not parse, or that cannot be used here
 ├── StatementLimit              a statement that was ended, because it took too much or was interrupted
@@ -205,6 +206,10 @@ class InvalidPredicate(ForklakeError):
 
 class InvalidData(ForklakeError):
     """Values do not fit the table they are meant for."""
+
+
+class NullNotAllowed(InvalidData):
+    """A column that is NOT NULL would have no value."""
 
 
 class InvalidArgument(ForklakeError):

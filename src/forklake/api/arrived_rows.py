@@ -13,7 +13,7 @@ from forklake.data.input.arrow_streams import Rows
 from forklake.data.input.batches import rows_of
 from forklake.data.input.rows import Given
 from forklake.data.parquet.table_writer import TableWriter
-from forklake.errors import InvalidArgument, InvalidData
+from forklake.errors import InvalidArgument, NullNotAllowed
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.progress import ROWS_AT_ONCE, OnProgress, Steps
@@ -59,7 +59,9 @@ class Arrived:
             rows = conform(self.rows, table.columns)
             nulls |= {c.id for at, c in enumerate(table.columns) if rows.column(at).null_count}
         for column in nulls & required.keys():
-            raise InvalidData(f'column "{required[column]}" is NOT NULL, and there are rows where it is NULL')
+            raise NullNotAllowed(
+                f'column "{required[column]}" is NOT NULL, and there are rows where it is NULL'
+            )
 
 
 def take_in(batches: Iterable[pa.RecordBatch], schema: pa.Schema, writer: TableWriter) -> Arrived:

@@ -25,12 +25,14 @@ class SqlResult(ResultFormats):
     rows have no columns.
     """
 
-    __slots__ = ("__weakref__", "_rows", "_table", "_types", "rows_affected")
+    __slots__ = ("__weakref__", "_rows", "_table", "_types", "is_count", "rows_affected")
 
     def __init__(self, rows: Rows | pa.Table | None = None, *, rows_affected: int | None = None) -> None:
         """Rows that are still to be computed, or that are there."""
         self.rows_affected = rows_affected
         """How many rows were inserted, updated and deleted; None if the statement is not about rows."""
+        self.is_count = False
+        """Whether the rows are only that number."""
         self._rows: Rows | None = None
         self._table: pa.Table | None = None
         self._types: tuple[str, ...] | None = None
@@ -125,7 +127,9 @@ class SqlResult(ResultFormats):
 
 def counted(count: int) -> SqlResult:
     """What INSERT, UPDATE, DELETE and MERGE answer with, as in DuckDB."""
-    return SqlResult(pa.table({"Count": pa.array([count], pa.int64())}), rows_affected=count)
+    result = SqlResult(pa.table({"Count": pa.array([count], pa.int64())}), rows_affected=count)
+    result.is_count = True
+    return result
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from forklake.api.catalog import Catalog
-from forklake.api.scoped import scope_of
+from forklake.api.scoped import Name, scope_of
 from forklake.api.table import partitioning_of, sort_order_of
+from forklake.api.transaction import Transaction
 from forklake.cli.render import Output, cell, terminal, to_plain, write_json, write_record, write_table
 from forklake.model.entities import Column
 from forklake.model.names import QualifiedName
@@ -53,7 +54,7 @@ class TableDescription:
     columns: tuple[ColumnDescription, ...]
 
 
-def describe_table(catalog: Catalog, name: str) -> TableDescription:
+def describe_table(catalog: Catalog | Transaction, name: Name) -> TableDescription:
     """Everything about a table, as of one snapshot."""
     draft = scope_of(catalog).read()
     table = draft.table_named(QualifiedName.parse(name))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
+import typer
+
+from forklake.cli.options import At, Settings
 from forklake.cli.render import Output, render, to_plain, write_table
 from forklake.model.snapshots import Snapshot
 
@@ -29,6 +32,16 @@ class SnapshotListed:
     def of(cls, snapshot: Snapshot) -> Self:
         """What a snapshot shows."""
         return cls(*(getattr(snapshot, field.name) for field in fields(cls)))
+
+
+def history(
+    settings: Settings,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table: orders, or sales.orders.")],
+    at: At = None,
+) -> None:
+    """List the snapshots that changed a table, its rows or its definition, oldest first."""
+    with settings.connect() as lake:
+        render_history(settings.find_catalog(lake, at).table(table).history(), settings.output)
 
 
 def render_history(snapshots: Sequence[Snapshot], output: Output) -> None:

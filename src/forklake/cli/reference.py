@@ -19,6 +19,7 @@ from forklake.cli.forks import DiffShown, ForkMade
 from forklake.cli.history import SnapshotListed
 from forklake.cli.merge import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
+from forklake.cli.rows import Counted, Exported, Loaded
 from forklake.compact.compaction import CompactedTable
 from forklake.maintenance.check import CheckResult
 from forklake.maintenance.checkpoint import CheckpointResult
@@ -51,7 +52,7 @@ Global options may be given before the command or after it; after it they take p
 - **Snapshot ids** are lake-wide: within one catalog they have gaps.
 """
 
-RESULTS: dict[str, tuple[str, type[Any]]] = {
+RESULTS: dict[str, tuple[str, type[Any] | None]] = {
     "init": ("an object", LakeThere),
     "moved": ("an object", LakeThere),
     "upgrade": ("an object", UpgradeResult),
@@ -72,6 +73,12 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "tables": ("a list of objects", TableInfo),
     "describe": ("an object", TableDescription),
     "snapshots": ("a list of objects", SnapshotListed),
+    "history": ("a list of objects", SnapshotListed),
+    "sql": ("a list of objects", None),
+    "load": ("an object", Loaded),
+    "export": ("an object", Exported),
+    "head": ("a list of objects", None),
+    "count": ("an object", Counted),
     "compact": ("a list of objects", CompactedTable),
     "expire": ("an object", Expired),
     "gc": ("an object", GarbageResult),
@@ -80,7 +87,7 @@ RESULTS: dict[str, tuple[str, type[Any]]] = {
     "check": ("an object", CheckResult),
     "demo": ("an object", DemoResult),
 }
-"""What each command prints as JSON."""
+"""What each command prints as JSON; None stands for rows, whose keys are their columns."""
 
 
 def reference() -> str:
@@ -124,6 +131,8 @@ def _line(param: TyperArgument | TyperOption) -> str:
 
 def _json(name: str) -> str:
     form, kind = RESULTS[name]
+    if kind is None:
+        return f"JSON: {form}, one for each row, with its columns.\n"
     return f"JSON: {form} with {', '.join(f'`{field.name}`' for field in fields(kind))}.\n"
 
 

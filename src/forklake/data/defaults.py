@@ -12,7 +12,7 @@ from typing import TypeAlias
 from forklake.data.input.lossless import fit
 from forklake.data.input.python_values import array_of
 from forklake.data.parquet.schema import file_type
-from forklake.errors import InvalidArgument, InvalidData
+from forklake.errors import InvalidArgument, InvalidData, NullNotAllowed
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.sql.constants import computable
@@ -49,7 +49,7 @@ def default_of(column: Column, rows: int, evaluate: Evaluate | None = None) -> p
 def check_optional(column: Column) -> None:
     """Refuse to leave out a column that has to have a value."""
     if column.default is None and not column.nullable:
-        raise InvalidData(f'column "{column.name}" is NOT NULL and has no default: give it a value')
+        raise NullNotAllowed(f'column "{column.name}" is NOT NULL and has no default: give it a value')
 
 
 def initial_of(column: Column, rows: int) -> pa.Array:

@@ -14,7 +14,7 @@ from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID, Wanted, relation
 from forklake.engine.select import ALIAS, where
 from forklake.engine.sql_text import computed
 from forklake.engine.value_errors import computed_rows
-from forklake.errors import InvalidData
+from forklake.errors import InvalidData, NullNotAllowed
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
@@ -126,7 +126,7 @@ def fitted(batch: pa.RecordBatch, columns: Columns) -> list[pa.Array]:
     arrays = [fit(batch.column(at), column) for at, column in enumerate(columns)]
     for array, column in zip(arrays, columns, strict=True):
         if array.null_count and not column.nullable:
-            raise InvalidData(
+            raise NullNotAllowed(
                 f'column "{column.name}" is NOT NULL, and {array.null_count} rows would be NULL'
             )
     return arrays

@@ -62,7 +62,7 @@ class _Merge:
     source_alias: str = ""
     source_columns: list[str] = field(default_factory=list[str])
     counts: dict[int, int] = field(default_factory=dict[int, int])
-    returned: list[tuple[str, pa.RecordBatch]] = field(default_factory=list[tuple[str, pa.RecordBatch]])
+    returned: list[tuple[str, pa.RecordBatch]] = field(default_factory=list["tuple[str, pa.RecordBatch]"])
 
     def run(self) -> SqlResult | int:
         """Find what becomes of each row, and stage it."""

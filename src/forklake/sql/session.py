@@ -16,6 +16,7 @@ from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.engine.query.run import Parameters
 from forklake.errors import CatalogNotFound, InvalidSql
+from forklake.lazy.arrow import pa
 from forklake.sql import statements as st
 from forklake.sql.copy import copy_from, copy_to
 from forklake.sql.definitions import run_definition
@@ -119,9 +120,15 @@ class Session:
             self.commit()
         return result
 
-    def execute(self, statement: st.Statement, params: Parameters, options: SqlOptions) -> SqlResult:
-        """Run one statement."""
-        return _execute(statement, Running(self, options, params))
+    def execute(
+        self,
+        statement: st.Statement,
+        params: Parameters,
+        options: SqlOptions,
+        given: Mapping[str, pa.Table] | None = None,
+    ) -> SqlResult:
+        """Run one statement. It may read Arrow tables by the names under which they are given."""
+        return _execute(statement, Running(self, options, params, given or {}))
 
     # ---- Transactions ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forklake.api.catalog import Catalog
@@ -37,6 +37,8 @@ class Running:
     session: Session
     options: SqlOptions
     params: Parameters = None
+    given: Mapping[str, pa.Table] = field(default_factory=dict[str, "pa.Table"])
+    """Arrow tables that it may read, by their names."""
 
     @property
     def context(self) -> LakeContext:
@@ -109,7 +111,7 @@ class Running:
 
     def _binder(self, workbench: Workbench, access: Access, draft: Draft | None) -> Binder:
         names = self.names(draft)
-        return Binder(
+        binder = Binder(
             context=self.context,
             workbench=workbench,
             names=names,
@@ -117,6 +119,9 @@ class Running:
             params=self.params,
             call=self._call,
         )
+        for name, rows in self.given.items():
+            binder.add_rows(name, rows)
+        return binder
 
     def _call(
         self, name: Sequence[str], positional: Sequence[Any], named: Mapping[str, Any]

@@ -21,6 +21,12 @@ from tests.unit.command_line import refusal, run
         "tables",
         "describe x",
         "snapshots",
+        "history x",
+        "sql -c x",
+        "load x y.csv",
+        "export x y.csv",
+        "head x",
+        "count x",
         "fork x y",
         "diff",
         "merge x --into y",
@@ -33,7 +39,22 @@ def test_without_a_lake_every_command_says_how_to_name_one(command: str) -> None
     assert refusal(*command.split()) == "no lake was named: pass --lake URL or set FORKLAKE_LAKE"
 
 
-@pytest.mark.parametrize("command", ["tables", "describe x", "diff", "diff x", "materialize", "compact"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tables",
+        "describe x",
+        "diff",
+        "diff x",
+        "materialize",
+        "compact",
+        "history x",
+        "head x",
+        "count x",
+        "load x y.csv",
+        "export x y.csv",
+    ],
+)
 def test_without_a_catalog_the_commands_that_need_one_say_how_to_name_it(command: str, url: str) -> None:
     expected = "no catalog was named: pass --catalog NAME or set FORKLAKE_CATALOG"
     assert refusal("--lake", url, *command.split()) == expected

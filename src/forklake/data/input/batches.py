@@ -12,7 +12,7 @@ from forklake.data.input.arrow_streams import ArrowArray, ArrowStream, Rows, arr
 from forklake.data.input.lossless import cast_rows, fit, match_names
 from forklake.data.input.python_values import array_of
 from forklake.data.parquet.schema import arrow_schema
-from forklake.errors import ForklakeError, InvalidData
+from forklake.errors import ForklakeError, InvalidData, NullNotAllowed
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
 from forklake.model.types.arrow import one_array
@@ -47,7 +47,7 @@ class _Target:
         for array, column in zip(arrays, self.columns, strict=True):
             if not column.nullable and array.null_count:
                 found = f"{array.null_count} of {len(array)} values"
-                raise InvalidData(f'column "{column.name}" is NOT NULL, but NULL was given ({found})')
+                raise NullNotAllowed(f'column "{column.name}" is NOT NULL, but NULL was given ({found})')
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
