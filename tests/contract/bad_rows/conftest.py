@@ -67,7 +67,8 @@ def refuse(catalog: forklake.Catalog, table: forklake.Table, state: Callable[[],
 
         def check(caught: pytest.ExceptionInfo[Exception]) -> None:
             message = str(caught.value)
-            assert type(caught.value) is error, message
+            is_null = error is forklake.InvalidData and "is NOT NULL" in message
+            assert type(caught.value) is (forklake.NullNotAllowed if is_null else error), message
             for word in words:
                 assert word in message, message
             assert state() == before, message
