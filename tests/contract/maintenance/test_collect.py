@@ -235,6 +235,21 @@ def test_catalogs_that_were_merged_with_each_other_go_together(
     assert not files(tmp_path)
 
 
+def test_a_catalog_of_which_some_tables_were_merged_goes_too(
+    lake: forklake.Lake, table: forklake.Table
+) -> None:
+    table.append(rows(0, 5))
+    fork = lake.fork("shop", "fork")
+    fork.table("t").append(rows(5, 9))
+    fork.create_table("other", "id INT")
+    lake.merge("fork", "shop", tables=["t"])
+    lake.drop_catalog("fork")
+    for _ in range(2):
+        clean(lake)
+    assert [node.name for node in lake.tree(dropped=True).nodes] == ["shop"]
+    assert ids(lake.catalog("shop")) == list(range(9))
+
+
 def test_a_row_that_a_merge_brought_and_that_was_deleted_stays_deleted(
     lake: forklake.Lake, table: forklake.Table
 ) -> None:

@@ -160,12 +160,27 @@ points AS (
                                      JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id)
      GROUP BY 1, 2
 ),
+taken AS (
+    -- Since when a catalog has all that anyone has seen of it: since a merge of all tables, or, if nobody else has merged it,
+    -- since the last one.
+    SELECT a.catalog_id, a.target, min(a.merge_snapshot) AS merge_snapshot
+      FROM (SELECT c.catalog_id, b.catalog_id AS target, b.merge_snapshot
+              FROM merged c
+              JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id
+             WHERE b.table_id = 0 AND b.source_snapshot = c.up_to
+            UNION ALL
+            SELECT c.catalog_id, min(b.catalog_id), max(b.merge_snapshot)
+              FROM merged c
+              JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id
+             GROUP BY c.catalog_id
+            HAVING count(DISTINCT b.catalog_id) = 1) a
+     GROUP BY a.catalog_id, a.target
+),
 seen AS (
-    SELECT c.catalog_id, sum(p.viewers) AS viewers
-      FROM merged c
-      JOIN ducklake_catalog_merge b ON b.source_catalog_id = c.catalog_id AND b.table_id = 0 AND b.source_snapshot = c.up_to
-      JOIN points p ON p.catalog_id = b.catalog_id AND p.snapshot_id >= b.merge_snapshot
-     GROUP BY c.catalog_id
+    SELECT t.catalog_id, sum(p.viewers) AS viewers
+      FROM taken t
+      JOIN points p ON p.catalog_id = t.target AND p.snapshot_id >= t.merge_snapshot
+     GROUP BY t.catalog_id
 ),
 roots AS (
     SELECT c.catalog_id, l.source_catalog_id AS root
