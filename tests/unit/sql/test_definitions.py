@@ -4,12 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-from typing import Any
-
 import pytest
 
-from forklake.sql.parser.parse import parse
 from forklake.sql.statements import (
     AddColumn,
     Alter,
@@ -23,9 +19,7 @@ from forklake.sql.statements import (
     DropCatalog,
     DropColumn,
     DropObject,
-    Fragment,
     MacroOverload,
-    ObjectName,
     RenameColumn,
     RenameObject,
     SetDefault,
@@ -34,32 +28,7 @@ from forklake.sql.statements import (
     SetPartitioning,
     SetSortOrder,
 )
-
-
-def plain(value: Any) -> Any:
-    """A statement without the places of its parts, of which other tests tell."""
-    if isinstance(value, Fragment):
-        return Fragment(value.text)
-    if isinstance(value, ObjectName):
-        return ObjectName(value.parts)
-    if isinstance(value, tuple):
-        return tuple(map(plain, value))
-    if is_dataclass(value):
-        return type(value)(**{item.name: plain(getattr(value, item.name)) for item in fields(value)})  # type: ignore
-    return value
-
-
-def read(text: str) -> Any:
-    (parsed,) = parse(text)
-    return plain(parsed.statement)
-
-
-def of(*parts: str) -> ObjectName:
-    return ObjectName(parts)
-
-
-T = of("t")
-F = Fragment
+from tests.unit.sql.reading import F, T, of, read
 
 
 @pytest.mark.parametrize(

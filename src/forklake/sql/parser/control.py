@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forklake.errors import InvalidSql
 from forklake.sql.parser.problems import syntax_error
 from forklake.sql.parser.reader import Reader
 from forklake.sql.statements import (
@@ -76,11 +77,20 @@ def _schema(reader: Reader) -> Use:
     if reader.kind not in ("string", "escaped", "dollar"):
         return Use(reader.object_name("the name of a schema", 2))
     text = reader.string()
-    inner = Reader(text)
-    parts = inner.parts("the name of a schema")
-    if inner.kind != "end" or len(parts) > 2:
+    parts = _parts(text)
+    if not 1 <= len(parts) <= 2:
         raise syntax_error(reader.text, start, "one schema can be set, as in 'sales' or 'shop.sales'", text)
     return Use(ObjectName(parts, start))
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The parts of a name in a string; none if it is no name."""
+    try:
+        reader = Reader(text)
+        parts = reader.parts()
+    except InvalidSql:
+        return ()
+    return parts if reader.kind == "end" else ()
 
 
 def reset(reader: Reader) -> Use | SetVariable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forklake.sql.parser import tokens
-from forklake.sql.parser.keywords import QUERIES
+from forklake.sql.parser.keywords import NO_NAMES, QUERIES
 from forklake.sql.parser.problems import syntax_error
 from forklake.sql.parser.reader import Reader
 from forklake.sql.statements import (
@@ -30,9 +30,7 @@ def target(reader: Reader) -> tuple[ObjectName, str | None]:
     table = reader.object_name("the name of a table")
     if reader.take("AS"):
         return table, reader.name("an alias")
-    if reader.kind == "quoted" or (
-        reader.kind == "word" and reader.word not in ("SET", "USING", "WHERE", "RETURNING")
-    ):
+    if reader.kind == "quoted" or (reader.kind == "word" and reader.word not in NO_NAMES | {"SET"}):
         return table, reader.name("an alias")
     return table, None
 
@@ -213,16 +211,14 @@ def _several(
 ) -> list[Assignment]:
     """Values for several columns: one each, or one for all of them."""
     place = reader.place
-    reader.take("ROW")
-    if reader.word == "(":
+    is_row = reader.take("ROW")
+    if reader.word == "(" and _is_query(reader):
+        if len(columns) > 1 and not is_row:
+            instead = "read from it: UPDATE t SET a = s.a, b = s.b FROM (SELECT …) AS s"
+            raise reader.refuse("SET (a, b) = (SELECT …)", instead, start)
+    elif reader.word == "(":
         values = reader.list(lambda: value(reader))
         if _ends(reader, stops):
-            if len(values) == 1 and len(columns) > 1 and _reads(values[0]):
-                raise reader.refuse(
-                    "SET (a, b) = (SELECT …)",
-                    "read from it: UPDATE t SET a = s.a, b = s.b FROM (SELECT …) AS s",
-                    start,
-                )
             if len(values) != len(columns):
                 problem = f"{len(columns)} columns are set, and there are {len(values)} values"
                 raise syntax_error(reader.text, start, problem, "(")
@@ -230,10 +226,6 @@ def _several(
     reader.back(place)
     shared = value(reader, *stops)
     return [Assignment(path, shared) for path in columns]
-
-
-def _reads(part: Fragment | None) -> bool:
-    return part is not None and Reader(part.text).word in _ONLY_QUERIES - {"("}
 
 
 def update(reader: Reader, with_: Fragment | None = None) -> Update:

@@ -134,7 +134,7 @@ class Reader:
         """Something else has to stand here; to be raised."""
         token = "" if self.kind == "end" else self.token
         problem = f"expected {expected}, found {shown(token)}"
-        if expected.endswith("name") and self.kind == "word" and self.word in NO_NAMES:
+        if self.kind == "word" and self.word in NO_NAMES and ("name" in expected or "alias" in expected):
             problem += f', which is a keyword: as a name it is written "{token}" with the quotes'
         return syntax_error(self.text, self.start, problem, token)
 

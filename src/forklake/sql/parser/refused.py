@@ -37,13 +37,13 @@ STATEMENTS: dict[str, tuple[str, str]] = {
     "CLUSTER": ("CLUSTER", "ALTER TABLE t SET SORTED BY (…), then CHECKPOINT or CALL merge_adjacent_files()"),
 }  # fmt: skip
 
-_CREATED: dict[str, tuple[str, str]] = {
+CREATED: dict[str, tuple[str, str]] = {
     "SECRET": ("CREATE SECRET", "credentials are options of forklake.connect()"),
     "TYPE": ("CREATE TYPE", "write the type out where a column is defined"),
     "SEQUENCE": ("CREATE SEQUENCE", "number rows by row_number() OVER (), or use the column rowid"),
     "TRIGGER": ("CREATE TRIGGER", "table_changes(…) tells which rows changed since a snapshot"),
-    "DATABASE": ("CREATE DATABASE", "a lake has catalogs: FORK CATALOG a AS b, or lake.create_catalog(name)"),
-    "CATALOG": ("CREATE CATALOG", "FORK CATALOG a AS b, or lake.create_catalog(name) for an empty one"),
+    "DATABASE": ("CREATE DATABASE", "a lake has catalogs: FORK CATALOG a AS b, or CALL create_catalog(name)"),
+    "CATALOG": ("CREATE CATALOG", "FORK CATALOG a AS b, or CALL create_catalog(name) for an empty one"),
     "ROLE": ("CREATE ROLE", _ROLES),
     "USER": ("CREATE USER", _ROLES),
     "TEMP": ("CREATE TEMP", _TEMPORARY),
@@ -59,7 +59,7 @@ _CREATED: dict[str, tuple[str, str]] = {
     "EXTERNAL": ("CREATE EXTERNAL TABLE", "CALL add_data_files(table, path) adds Parquet files to a table"),
 }  # fmt: skip
 
-_DROPPED: dict[str, tuple[str, str]] = {
+DROPPED: dict[str, tuple[str, str]] = {
     "SECRET": ("DROP SECRET", "credentials are options of forklake.connect()"),
     "PERSISTENT": ("DROP PERSISTENT SECRET", "credentials are options of forklake.connect()"),
     "TEMPORARY": ("DROP TEMPORARY SECRET", "credentials are options of forklake.connect()"),
@@ -81,11 +81,11 @@ def check(reader: Reader) -> None:
 
 def check_created(reader: Reader) -> None:
     """Refuse what CREATE cannot create."""
-    if reader.word in _CREATED:
-        raise reader.refuse(*_CREATED[reader.word])
+    if reader.word in CREATED:
+        raise reader.refuse(*CREATED[reader.word])
 
 
 def check_dropped(reader: Reader) -> None:
     """Refuse what DROP cannot drop."""
-    if reader.word in _DROPPED:
-        raise reader.refuse(*_DROPPED[reader.word])
+    if reader.word in DROPPED:
+        raise reader.refuse(*DROPPED[reader.word])

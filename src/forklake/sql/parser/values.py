@@ -54,10 +54,7 @@ def _number(reader: Reader) -> int | float:
         raise reader.expected("a number")
     digits = reader.token.replace("_", "").lower()
     reader.next()
-    if digits.startswith(("0x", "0b")):
-        number: int | float = int(digits, 0)
-    else:
-        number = float(digits) if set(digits) & set(".e") else int(digits)
+    number = float(digits) if set(digits) & set(".e") else int(digits)
     return -number if negative else number
 
 
