@@ -114,12 +114,18 @@ def instead(name: str, known: Sequence[str]) -> str:
     return f"there are {shown or 'none'}{more}"
 
 
-def instead_of(name: QualifiedName, known: Sequence[QualifiedName]) -> str:
-    """The same for what is in schemas: it may be in another one."""
+def nearest_of(name: QualifiedName, known: Sequence[QualifiedName]) -> QualifiedName | None:
+    """The same for what is in schemas: in its own one, or else in another."""
     here = [each for each in known if fold(each.schema) == fold(name.schema)]
     for some in (here, known):
         by_own = {each.name: each for each in some}
         close = nearest(name.name, by_own)
         if close is not None:
-            return f'did you mean "{by_own[close]}"?'
-    return instead(str(name), [str(each) for each in known])
+            return by_own[close]
+    return None
+
+
+def instead_of(name: QualifiedName, known: Sequence[QualifiedName]) -> str:
+    """What an error says about the name of something in a schema, as `instead` does."""
+    close = nearest_of(name, known)
+    return f'did you mean "{close}"?' if close else instead(str(name), [str(each) for each in known])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal
 
 from forklake.commit.draft import Draft
 from forklake.context.scope import Scope
 from forklake.errors import CatalogNotFound, TableNotFound
+from forklake.model.alike import fold, nearest_of
 from forklake.model.entities import Macro, Table, View
 from forklake.model.names import QualifiedName
 from forklake.model.time_travel import AsOf
@@ -72,8 +72,7 @@ class Names:
             draft = self.draft(catalog, at)
             if draft is None:
                 continue
-            wanted = QualifiedName(schema, name)
-            item = draft.find_table(wanted) or draft.find_view(wanted)
+            item = draft.find_relation(QualifiedName(schema, name))
             if item is not None:
                 return self._found(catalog, draft, item, at)
         return None
@@ -102,12 +101,10 @@ class Names:
 
     def unknown(self, parts: Sequence[str]) -> TableNotFound:
         """What to say of a table that is not there."""
-        shown = ".".join(parts)
-        known = self._known()
-        close = get_close_matches(shown.lower(), list(map(str.lower, known)), 3, 0.5)
-        spelled = [name for name in known if name.lower() in close]
-        meant = f"did you mean {', '.join(spelled)}?" if spelled else "SHOW TABLES lists what there is"
-        return TableNotFound(f'there is no table or view "{shown}": {meant}')
+        schema, name = parts[-2] if len(parts) > 1 else self.schema, parts[-1]
+        meant = nearest_of(QualifiedName(schema, name), self._known())
+        hint = "SHOW TABLES lists what there is" if meant is None else f'did you mean "{self._shown(meant)}"?'
+        return TableNotFound(f'there is no table or view "{".".join(parts)}": {hint}')
 
     def _is_own_name(self, first: str) -> bool:
         """Whether `shop.orders` says the catalog, not a schema."""
@@ -116,13 +113,15 @@ class Names:
         draft = self.draft(self.catalog)
         return draft is not None and all(schema.name.lower() != first.lower() for schema in draft.schemas())
 
-    def _known(self) -> list[str]:
+    def _known(self) -> list[QualifiedName]:
         draft = None if self.catalog is None else self.draft(self.catalog)
         if draft is None:
             return []
         names = [QualifiedName(table.schema, table.name) for table in draft.tables()]
-        names += [draft.name_of(view) for view in draft.views()]
-        return [name.name if name.schema.lower() == self.schema.lower() else str(name) for name in names]
+        return [*names, *(draft.name_of(view) for view in draft.views())]
+
+    def _shown(self, name: QualifiedName) -> str:
+        return name.name if fold(name.schema) == fold(self.schema) else str(name)
 
     def _found(self, catalog: str, draft: Draft, item: Table | View | Macro, at: AsOf | None) -> Found:
         schema = next(schema.name for schema in draft.schemas() if schema.id == item.schema_id)

@@ -107,7 +107,7 @@ def test_catalogs_are_forked_merged_and_dropped(lake: forklake.Lake, catalog: fo
     ("statement", "error", "told"),
     [
         ("SELEC 1", forklake.InvalidSql, "SELEC"),
-        ("SELECT * FROM orderz", forklake.TableNotFound, "did you mean orders"),
+        ("SELECT * FROM orderz", forklake.TableNotFound, 'did you mean "orders"'),
         ("SELECT nope FROM orders", forklake.InvalidSql, "nope"),
         ("SELECT 1 +", forklake.InvalidSql, "syntax error"),
         ("CREATE TABLE x (id INTEGER PRIMARY KEY)", forklake.InvalidSql, "PRIMARY KEY"),
