@@ -17,12 +17,13 @@ from forklake.distributed import write_part
 
 INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 
-# What commits nothing: it reads, or changes what has no history.
+# What commits nothing: it reads, or changes what has no history. Statements of SQL say who and why by
+# set_commit_message.
 READS = {
     "Lake": "catalog catalogs check close collect_garbage expire_reservations now options read "
-    "remove_orphans set_option set_ttl snapshots tree",
+    "remove_orphans set_option set_ttl snapshots sql tree",
     "Catalog": "at begin_distributed cancel_distributed diff expire macros plan_compaction "
-    "plan_rewrite_deletes reservations schemas snapshots table tables tags views",
+    "plan_rewrite_deletes reservations schemas snapshots sql table tables tags views",
     "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "
     "to_pandas to_polars to_pylist to_reader",
 }

@@ -41,6 +41,8 @@ SOURCE = Path(forklake.__file__).parent
 INSIDE = {f"forklake.store.{name}" for name in ("row_sets", "built_statements", "statements", "tables")}
 # A Database or a Session runs statements by these; cursors of the engine have the last one too.
 RUNNERS = {"rows", "ask", "execute"}
+BESIDE = {"engine", "sql", "dbapi", "sqlalchemy", "cli"}
+"""Where statements of users are run, on DuckDB or as SQL of a catalog: never on the metadata."""
 
 
 def modules(*, of_store: bool) -> Iterator[tuple[Path, ast.Module]]:
@@ -67,7 +69,7 @@ def named_outside(place: Path, tree: ast.Module) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Attribute(attr=runner), args=[first, *_]) if runner in RUNNERS:
                 known = isinstance(first, ast.Constant) and first.value in statements("postgresql")
-                if known or runner != "execute" or place.parts[0] != "engine":
+                if known or runner != "execute" or place.parts[0] not in BESIDE:
                     yield f"{where} runs {ast.unparse(first)}"
             case ast.Constant(value=str() as text) if id(node) not in docs:
                 if re.match(r"(ducklake|visible)_\w+$", text):

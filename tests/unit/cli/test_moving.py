@@ -78,7 +78,8 @@ def test_moved_says_where_the_lake_is_now(url: str, tmp_path: Path) -> None:
     assert forced["data_path"] == f"{tmp_path}/none/"
 
 
-def test_every_command_that_commits_says_who_and_why(url: str) -> None:
+def test_every_command_that_commits_says_who_and_why(url: str, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("id\n1000\n", encoding="utf-8")
     with forklake.connect(url) as lake:
         table = lake.catalog("shop").table("t")
         table.append([{"id": n} for n in range(100)])
@@ -96,6 +97,7 @@ def test_every_command_that_commits_says_who_and_why(url: str) -> None:
         "undrop": ["undrop", "other"],
         "undo": ["--catalog", "shop", "undo", "LAST"],
         "restore": ["--catalog", "shop", "restore", "--all", "--at", "FIRST"],
+        "load": ["--catalog", "shop", "load", "t", str(tmp_path / "more.csv")],
         "checkpoint": ["--catalog", "shop", "checkpoint"],
     }
     commits = {
@@ -106,7 +108,8 @@ def test_every_command_that_commits_says_who_and_why(url: str) -> None:
     assert commits == set(calls)
     # What is left makes no commit in the lake of --lake.
     others = (
-        "init moved upgrade catalogs tree diff ttl tables describe snapshots demo expire gc orphans check"
+        "init moved upgrade catalogs tree diff ttl tables describe snapshots demo expire gc orphans check "
+        "sql head count history export"
     )
     assert set(COMMANDS) - commits == set(others.split())
     for name, arguments in calls.items():
