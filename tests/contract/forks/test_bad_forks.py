@@ -24,7 +24,7 @@ REFUSED: dict[str, tuple[Attempt, type[forklake.ForklakeError], str]] = {
     "a missing parent": (fork("nobody"), forklake.CatalogNotFound, "nobody"),
     "a dropped parent": (fork("dropped"), forklake.CatalogNotFound, "dropped"),
     "an old name of the parent": (fork("before"), forklake.CatalogNotFound, "before"),
-    "a taken name in other letters": (fork(name="TAKEN"), forklake.CatalogExists, "taken"),
+    "a parent by another spelling": (fork("main-catalog"), forklake.CatalogNotFound, "main-catalog"),
     "no parent": (fork(None), forklake.InvalidName, "text"),
     "a table as a parent": (
         lambda lake: lake.fork(lake.catalog("taken").table("t"), "n"),
