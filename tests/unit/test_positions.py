@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forklake.data.parquet import positions
-from forklake.data.parquet.positions import ascending, common, in_order, joined, lower_bounds, united, without
+from forklake.data.parquet.positions import (
+    ascending,
+    common,
+    in_order,
+    is_ascending,
+    joined,
+    lower_bounds,
+    united,
+    without,
+)
 
 SETS = st.one_of(
     st.frozensets(st.integers(0, 40)),
@@ -66,6 +75,16 @@ def test_joined(one: tuple[frozenset[int], pa.Array], other: tuple[frozenset[int
 def test_each_position_comes_once() -> None:
     assert in_order(array([3, 1, 3, 2])).to_pylist() == [1, 2, 3]
     assert united([array([3, 3]), array([3])]).to_pylist() == [3]
+
+
+def test_what_is_known_of_a_list_is_not_taken_for_another() -> None:
+    for _ in range(20):
+        # Each is likely to lie where the one before was.
+        assert is_ascending(array(list(range(5_000))))
+        assert not is_ascending(array([*range(5_000), 7]))
+    one = array(list(range(5_000)))
+    assert is_ascending(one) and is_ascending(one)
+    assert not is_ascending(pa.concat_arrays([one, one]))
 
 
 class OlderArrow:

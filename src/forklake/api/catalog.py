@@ -29,6 +29,7 @@ from forklake.fork.create import Mode
 from forklake.fork.definition_changes import net_changes, own_events
 from forklake.fork.diff import Sides
 from forklake.fork.merge import MergeOptions, Merger, MergeResult
+from forklake.fork.net_rows import RowChanges
 from forklake.fork.replay import ReplayResult
 from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.maintenance.checkpoint import CheckpointResult, checkpoint
@@ -219,7 +220,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         found = merger.compare(self.name, head, name, theirs, MergeOptions())
         parted = Side.at(self._database, head, found.relation.since)
         sides = Sides(found.ours, found.theirs, parted)
-        return catalog_diff(self._context, self.name, sides, found.net, found.rows)
+        return catalog_diff(self._context, self.name, sides, found.net, _shown(found.rows))
 
     def _diff_with_fork_point(self, head: Head) -> CatalogDiff:
         ours, since = Side(self._context.states.get(head), head), self._fork_point(head)
@@ -228,7 +229,7 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         rows = RowComparison(self._database, self._context.engine, ours, base, done, since).changes()
         sides = Sides(ours, base, base)
         net = net_changes(ours, base, done)
-        return catalog_diff(self._context, self.name, sides, net, list(rows))
+        return catalog_diff(self._context, self.name, sides, net, _shown(rows))
 
     def _fork_point(self, head: Head) -> SnapshotId:
         point = fork_point(self._database, self.id)
@@ -292,6 +293,12 @@ class Catalog(DistributedVerbs, CatalogVerbs):
     def macros(self, *, at: AsOf | None = None) -> list[MacroInfo]:
         """List the macros with their overloads."""
         return super().macros() if at is None else self.at(at).macros()
+
+
+def _shown(rows: Iterable[RowChanges]) -> list[RowChanges]:
+    """What is different in rows."""
+    found = (changes.shown for changes in rows)
+    return [changes for changes in found if not changes.is_empty or changes.conflicts]
 
 
 def name_of(context: LakeContext, catalog: object) -> str:

@@ -21,7 +21,7 @@ from forklake.fork.diff import (
     row_plan,
     table_changes,
 )
-from forklake.fork.row_changes import RowChanges
+from forklake.fork.net_rows import RowChanges
 from forklake.model.alike import fold
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName

@@ -20,7 +20,8 @@ from forklake.model.progress import OnProgress, Steps
 from forklake.scan.scan_plan import Positions, ScanFile
 from forklake.store import changed_objects
 from forklake.store.file_states import FileState, file_states
-from forklake.store.files import inlined_contents
+from forklake.store.files import FileReader, inlined_contents
+from forklake.store.lineages import reads_ancestors
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +107,32 @@ def changed_files(
     if not tables:
         return {}
     database, catalog = draft.state.database, draft.head.catalog_id
-    numbers = changed_objects.changed_files(database, catalog, tables, start, end)
+    left = _left_behind(draft, tables, start)
+    numbers = {*changed_objects.changed_files(database, catalog, tables, start, end), *left}
     then, now = (file_states(database, catalog, at, numbers) for at in (start, end))
     found: dict[TableId, list[ChangedFile]] = {}
     for number in sorted(numbers):
         entry = ChangedFile(live(then.get(number)), live(now.get(number)))
-        if not is_same(entry.then, entry.now):
+        if number in left or not is_same(entry.then, entry.now):
             state = entry.then or entry.now
             found.setdefault(state.table, []).append(entry) if state is not None else None
+    return found
+
+
+def _left_behind(draft: Draft, tables: Collection[int], then: SnapshotId) -> set[DataFileId]:
+    """Inherited files of tables that were dropped: they did not end, for nobody looks for them any more.
+
+    With its table each comes back under another id, as those do that ended. A merge of the drop ended them
+    where they were made.
+    """
+    database, catalog = draft.state.database, draft.head.catalog_id
+    draft.state.prepare(sorted(tables))
+    gone = [TableId(table) for table in tables if draft.state.table(TableId(table)) is None]
+    found: set[DataFileId] = set()
+    if gone and reads_ancestors(database, catalog):
+        for table in gone:
+            reader = FileReader(database, catalog, table, then)
+            found.update(file.id for file in (*reader.files(), *(file for file, _ in reader.inlined_files())))
     return found
 
 

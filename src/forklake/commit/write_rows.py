@@ -130,10 +130,13 @@ class _TableRows:
         self._add_deletes()
         adopted = self._writes.adopted
         self._widen((*adopted.stats, *adopted.defaults))
-        self._records += adopted.rows - self._writes.removed
-        self._bytes += adopted.file_size_bytes - self._writes.removed_bytes
-        ids = self._next_row_id - self.before.next_row_id
+        self._records += adopted.rows
+        self._bytes += adopted.file_size_bytes
         start = self.before.emptied() if self._writes.was_dropped else self.before
+        if not self._writes.was_dropped:
+            self._records -= self._writes.removed
+            self._bytes -= self._writes.removed_bytes
+        ids = self._next_row_id - self.before.next_row_id
         counted = start.plus(rows=self._records, ids=ids, size=self._bytes)
         self.statistics = replace(counted, bounds=self._bounds, is_stored=True)
 

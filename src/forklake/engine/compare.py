@@ -151,23 +151,41 @@ class Examined:
 
     @property
     def are_deleted_there(self) -> bool:
-        """Whether there are conflicts of rows that the target has no more."""
+        """Whether there are rows that the target has no more, and the source has again or otherwise."""
         return bool(pc.any(self._deleted_there()).as_py())
 
+    @property
+    def are_deleted_here(self) -> bool:
+        """Whether there are rows that the source has no more, and the target has again or otherwise."""
+        return bool(pc.any(self._has("only_theirs")).as_py())
+
+    def changed_here_only(self, ids: pa.Array) -> Examined:
+        """The same, given the rows that the source took itself: others, the target has brought back."""
+        return self._decided(self._has("only_theirs"), ids, Outcome.THEIRS)
+
     def changed_there_only(self, ids: pa.Array) -> Examined:
-        """The same, given the rows that the target took itself: of others, the source has seen the end."""
+        """The same, given the rows that the target took itself: of others, the source has seen the end.
+
+        So it changed them, or brought them back by a restore or an undo.
+        """
+        return self._decided(self._deleted_there(), ids, Outcome.OURS)
+
+    def _decided(self, rows: pa.ChunkedArray, ids: pa.Array, outcome: Outcome) -> Examined:
+        """The same with an outcome for some rows, but for those of some ids."""
         elsewhere = pc.invert(pc.is_in(self.rows.column("row_id"), value_set=ids))
         at = self.rows.schema.get_field_index("outcome")
         decided = pc.if_else(
-            pc.and_(self._deleted_there(), elsewhere),
-            pa.scalar(int(Outcome.OURS), pa.int32()),
-            self.rows.column("outcome"),
+            pc.and_(rows, elsewhere), pa.scalar(int(outcome), pa.int32()), self.rows.column("outcome")
         )
         return replace(self, rows=self.rows.set_column(at, "outcome", decided))
 
+    def _has(self, flag: str) -> pa.ChunkedArray:
+        return pc.equal(self.rows.column(flag), 1)
+
     def _deleted_there(self) -> pa.ChunkedArray:
         conflicts = pc.equal(self.rows.column("outcome"), int(Outcome.CONFLICT))
-        return pc.and_(conflicts, pc.is_null(self.rows.column("theirs_file")))
+        conflicts = pc.and_(conflicts, pc.is_null(self.rows.column("theirs_file")))
+        return pc.or_(conflicts, self._has("only_ours"))
 
     def _places(self, file: str, position: str, outcomes: Sequence[Outcome]) -> dict[DataFileId, Positions]:
         wanted = pc.is_in(self.rows.column("outcome"), value_set=pa.array(outcomes, pa.int32()))
@@ -269,7 +287,9 @@ _OUTCOMES = """SELECT c.id AS row_id, b.file AS base_file, o.file AS ours_file, 
                  WHEN t.seen THEN 1
                  WHEN o.seen THEN 2
                  WHEN c.ours_changed AND c.theirs_changed THEN CASE WHEN c.alike THEN 0 ELSE 3 END
-                 WHEN c.ours_changed THEN 1 ELSE 2 END AS INTEGER) AS outcome
+                 WHEN c.ours_changed THEN 1 ELSE 2 END AS INTEGER) AS outcome,
+       CAST(o.file IS NOT NULL AND NOT o.seen AND t.file IS NULL AS INTEGER) AS only_ours,
+       CAST(t.file IS NOT NULL AND NOT t.seen AND o.file IS NULL AS INTEGER) AS only_theirs
   FROM compared AS c
   JOIN examined_files AS b ON b.place = c.base_place
   LEFT JOIN examined_files AS o ON o.place = c.ours_place

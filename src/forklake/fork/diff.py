@@ -11,7 +11,7 @@ from forklake.data.parquet.positions import ascending, united
 from forklake.display import Shown
 from forklake.fork.catalog_state import Side
 from forklake.fork.definition_changes import DefinitionChanges, LayoutChange, same
-from forklake.fork.row_changes import RowChanges
+from forklake.fork.net_rows import RowChanges
 from forklake.fork.touched_rows import no_positions
 from forklake.model.entities import Column, Table
 from forklake.model.ids import ColumnId, DataFileId, SnapshotId, TableId

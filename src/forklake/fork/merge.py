@@ -37,7 +37,8 @@ from forklake.fork.catalog_state import Side
 from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.definition_changes import DefinitionChanges, kind_of, net_changes, own_events, same
 from forklake.fork.merge_plan import MergeBuilder
-from forklake.fork.row_changes import Prefer, RowChanges, RowComparison
+from forklake.fork.net_rows import RowChanges
+from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.fork.version_vectors import Divergence, Events, UnseenEvents, brought, events, relation
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
@@ -197,7 +198,15 @@ class Merger:
             done = done.of_objects(chosen)
         met = UnseenEvents(self._database, known.theirs)
         compared = RowComparison(
-            self._database, self._engine, ours, theirs, done, known.since, met.everything, options.prefer
+            self._database,
+            self._engine,
+            ours,
+            theirs,
+            done,
+            known.since,
+            met.everything,
+            options.prefer,
+            known,
         )
         return Compared(
             ours,
@@ -218,8 +227,13 @@ class Merger:
         needed = met.everything if any(map(_depends_on_rows, changes)) else met.definitions
         theirs = needed().changes
         undone = _Undone(self._database, self._engine, compared)
-        # Rows are compared by themselves.
-        alone = [replace(change, files=frozenset()) for change in changes]
+        same = {rows.table for rows in compared.rows if rows.shown.is_empty and not rows.conflicts}
+        # Rows are compared by themselves, and those that are as they were stand in nobody's way.
+        alone = [
+            replace(change, files=frozenset())
+            for change in changes
+            if change.verb not in DML or change.object_id not in same
+        ]
         reported: set[int] = set()
         for conflict in conflicts(theirs, alone, MERGE_RULES):
             is_free = conflict.rule == TAKEN and builder.is_free(conflict.ours)
@@ -290,7 +304,7 @@ class _Undone:
         if self._changed is None:
             done = own_events(self._database, self._now, self._since)
             compared = RowComparison(self._database, self._engine, self._now, self._before, done, self._since)
-            self._changed = {changes.table for changes in compared.changes()}
+            self._changed = {changes.table for changes in compared.changes() if not changes.shown.is_empty}
         return table not in self._changed
 
 
@@ -374,14 +388,14 @@ def _result(
 def _tables(database: Database, found: Prepared) -> Iterator[MergedTable]:
     ours, theirs = found.compared.ours, found.compared.theirs
     for changes in found.compared.rows:
-        table = ours.table(changes.table)
-        if table is not None:
+        table, shown = ours.table(changes.table), changes.shown
+        if table is not None and not (shown.is_empty and changes.restored):
             yield MergedTable(
                 ours.name_of(table),
-                len(changes.added),
-                len(changes.retired),
-                changes.rows_added,
-                changes.rows_removed,
+                len(shown.added),
+                len(shown.retired),
+                shown.rows_added,
+                shown.rows_removed,
             )
     for number in found.builder.planned.dropped_tables:
         table = theirs.table(number)

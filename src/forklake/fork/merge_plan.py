@@ -16,7 +16,7 @@ from forklake.engine.compare import Outcome
 from forklake.fork.catalog_state import Kind, Object, Side
 from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.definition_changes import DefinitionChanges, kind_of, same
-from forklake.fork.row_changes import RowChanges
+from forklake.fork.net_rows import RowChanges
 from forklake.fork.version_vectors import Divergence, Events
 from forklake.lazy.arrow import pa
 from forklake.model.alike import alike
@@ -30,6 +30,7 @@ from forklake.scan.scan_plan import Positions, ScanFile, ScanRows
 from forklake.store.backend import Database
 from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
+from forklake.store.lineages import shared_histories
 from forklake.store.merges import Span
 
 
@@ -115,12 +116,30 @@ class MergeBuilder:
             return set()
         before = Side.at(self._database, self.ours.head, self._relation.since)
         touched: set[tuple[Kind, int]] = {("table", table) for table in self._net.reshaped}
-        touched |= {(entry.kind, entry.ours.id) for entry in self._net.objects if entry.ours is not None}
+        changed: set[tuple[Kind, int]] = {
+            (entry.kind, entry.ours.id) for entry in self._net.objects if entry.ours is not None
+        }
+        touched |= changed
+        elsewhere = self._defined_elsewhere() if changed else frozenset[int]()
         return {
             (kind, number)
             for kind, number in touched
-            if (now := self.ours.find(kind, number)) is not None and same(now, before.find(kind, number))
+            if (now := self.ours.find(kind, number)) is not None
+            and same(now, before.find(kind, number))
+            and not (number in elsewhere and (kind, number) in changed)
         }
+
+    def _defined_elsewhere(self) -> frozenset[int]:
+        """Objects that catalogs changed which the source does not descend from.
+
+        One of these may be as it was because what was done there was taken back there, and the target may
+        have seen only what was done.
+        """
+        head = self.ours.head
+        (lineage,) = shared_histories(self._database, {head.catalog_id: head.snapshot_id}).values()
+        return frozenset(
+            event.change.object_id for event in self._done.events if event.catalog not in lineage
+        )
 
     def _more_changes(self, plan: Plan) -> Iterator[Change]:
         """That it is a merge; and tables whose columns took numbers on the way, but look as before."""
@@ -160,6 +179,8 @@ class MergeBuilder:
         if table is None:
             return
         if self._is_gone("table", table):
+            if changes.shown.is_empty and not changes.conflicts:
+                return
             self.gone.append(Change(Verb.INSERT, table.id, table.schema_id, name=table.name))
             return
         if changes.is_empty:
@@ -187,6 +208,7 @@ class MergeBuilder:
             looked=changes.looked,
             imported=changes.imported,
             columns=table.columns,
+            was_dropped=changes.is_back,
         )
 
     def _adopted(self, table: Table, changes: RowChanges) -> AdoptedFiles:

@@ -7,19 +7,20 @@ Rows that the other side may have changed or moved are looked for one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from forklake.commit.conflicts import DML, RETIRES
+from forklake.commit.conflicts import DML, RESTORES, RETIRES
 from forklake.commit.draft import Draft
 from forklake.data.parquet.positions import common, united
 from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_at
 from forklake.engine.local import Engine
 from forklake.errors import CommitConflict
 from forklake.fork.catalog_state import Side
+from forklake.fork.net_rows import Added, Resolved, RowChanges
 from forklake.fork.touched_rows import LostPositions, Touched, no_positions, touched_rows
-from forklake.fork.version_vectors import Event, Events
+from forklake.fork.version_vectors import Divergence, Event, Events, VersionVector
 from forklake.lazy.arrow import pa
 from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
@@ -28,86 +29,12 @@ from forklake.model.progress import OnProgress, Steps
 from forklake.scan.change_plan import Place, place_of
 from forklake.scan.scan_plan import Positions, Source, plan_scan
 from forklake.store.backend import Database
-from forklake.store.changed_objects import added_files, origins_of_files
+from forklake.store.changed_objects import added_files, catalogs_with_files, origins_of_files
 from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
 
 Prefer = Literal["source", "target"]
 PositionsByFile = dict[DataFileId, Positions]
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A file that the other side has not got."""
-
-    state: FileState
-    """As it is here."""
-    dropped: Positions = field(default_factory=no_positions, compare=False)
-    """Rows of it that the other side has elsewhere, or has deleted on purpose."""
-
-    @property
-    def live_rows(self) -> int:
-        """How many rows come with it."""
-        return self.state.live_rows - len(self.dropped)
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """Rows that both changed, as they shall be.
-
-    They are written anew, and neither side's version stays: so that it is a change like any other, which
-    comes to whoever has seen only one of the versions, or has decided otherwise.
-    """
-
-    rows: pa.Table
-    """The versions that count, with their row ids; rows that are to be gone are not among them."""
-    files: frozenset[DataFileId]
-    """The files that the versions of both sides were in."""
-    ids: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class RowChanges:
-    """What is to be done to one table."""
-
-    table: TableId
-    added: tuple[Added, ...] = ()
-    retired: tuple[FileState, ...] = ()
-    """Files that go, as they are there."""
-    deleted: tuple[tuple[FileState, Positions], ...] = ()
-    """Files that lose rows, as they are there, and which rows."""
-    looked: bool = False
-    """Whether rows were added because none with their keys were there."""
-    imported: frozenset[str] = frozenset()
-    """Files that existed before and became part of the table."""
-    examined: Examined | None = None
-    """Rows that were compared one by one, if there were any."""
-    resolved: Resolved | None = None
-    """What was decided of rows that both changed."""
-
-    @property
-    def rows_added(self) -> int:
-        """Rows in new files; those of updates are among them."""
-        decided = 0 if self.resolved is None else self.resolved.rows.num_rows
-        return decided + sum(added.live_rows for added in self.added)
-
-    @property
-    def rows_removed(self) -> int:
-        """Rows that are no longer where they were; those of updates are among them."""
-        deleted = sum(len(positions) for _, positions in self.deleted)
-        return deleted + sum(state.live_rows for state in self.retired)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is to be done."""
-        return not (self.added or self.retired or self.deleted or self.resolved)
-
-    @property
-    def conflicts(self) -> int:
-        """How many rows both changed, if nobody has decided what becomes of them."""
-        if self.examined is None or self.resolved is not None:
-            return 0
-        return self.examined.count(Outcome.CONFLICT)
 
 
 class RowComparison:
@@ -123,6 +50,7 @@ class RowComparison:
         since: SnapshotId,
         met: Callable[[], Events] | None = None,
         prefer: Prefer | None = None,
+        relation: Divergence | None = None,
     ) -> None:
         """Read nothing yet. `met` tells what the other side did that we have not seen; None for nothing."""
         self._database = database
@@ -133,6 +61,7 @@ class RowComparison:
         self._since = since
         self._met = met
         self._prefer = prefer
+        self._relation = relation
         self._lost = LostPositions(engine.storage)
 
     def changes(self, progress: OnProgress | None = None) -> Iterator[RowChanges]:
@@ -167,6 +96,10 @@ class RowComparison:
         for event in self._taking.events:
             if event.change.files:
                 found.setdefault(event.change.object_id, set()).update(map(DataFileId, event.change.files))
+        for table in self._written:
+            if self._theirs.table(table) is None:
+                # It may have dropped the table, and have left files there that it inherited.
+                found.setdefault(table, set()).update(map(DataFileId, self._files_there(TableId(table))))
         return found
 
     @cached_property
@@ -185,9 +118,6 @@ class RowComparison:
         return replace(self._done, events=(*self._done.events, *more))
 
     def _files_there(self, table: TableId) -> frozenset[int]:
-        found = self._theirs.table(table)
-        if found is None:
-            return frozenset()
         head = self._theirs.head
         reader = FileReader(self._database, head.catalog_id, table, head.snapshot_id)
         return frozenset(f.id for f in (*reader.files(), *(file for file, _ in reader.inlined_files())))
@@ -220,8 +150,8 @@ class RowComparison:
     def _table(self, table: TableId, files: _Files, here: dict[DataFileId, FileState]) -> RowChanges:
         added = {n: state for n, state in files.here.items() if state.is_live and n not in files.there}
         retired, deleted, doubtful = self._by_position(files, here)
-        if not doubtful:
-            self._leave_restored(added, retired)
+        is_back = self._theirs.table(table) is None
+        restored = {} if doubtful or is_back else self._restored(added, retired)
         dropped: PositionsByFile = {}
         examined = self._examine(table, doubtful, files, here) if doubtful else None
         resolved: Resolved | None = None
@@ -246,6 +176,8 @@ class RowComparison:
             frozenset(path for change in inserts for path in change.paths),
             examined,
             resolved,
+            restored,
+            is_back,
         )
 
     def _by_position(
@@ -277,17 +209,23 @@ class RowComparison:
                 doubtful[file] = both
         return retired, deleted, doubtful
 
-    def _leave_restored(
+    def _restored(
         self, added: dict[DataFileId, FileState], retired: dict[DataFileId, FileState]
-    ) -> None:
-        """A file that went and came back as it was, under another id, is the same file."""
-        if not (added and retired):
-            return
-        gone = {key: file for file, key in self._identities(self._theirs, retired).items()}
-        for number, key in self._identities(self._ours, added).items():
-            file = gone.get(key)
-            if file is not None and self._lost.of(added[number]).equals(self._lost.of(retired[file])):
-                del added[number], retired[file], gone[key]
+    ) -> dict[DataFileId, DataFileId]:
+        """Files that went and came back as they were, under another id: a restore or an undo does that.
+
+        They are exchanged all the same. Who has seen what was taken back, and hears from the other side that
+        it was, would else find the old file there, and nothing to tell it from.
+        """
+        found: dict[DataFileId, DataFileId] = {}
+        if added and retired:
+            gone = {key: file for file, key in self._identities(self._theirs, retired).items()}
+            for number, key in self._identities(self._ours, added).items():
+                file = gone.get(key)
+                if file is not None and self._lost.of(added[number]).equals(self._lost.of(retired[file])):
+                    found[file] = number
+                    del gone[key]
+        return found
 
     def _identities(
         self, side: Side, states: dict[DataFileId, FileState]
@@ -342,8 +280,8 @@ class RowComparison:
         mine = plan_scan(ours)
         here_now = (*mine.files, *mine.rows)
         known = Known(
-            self._seen(self._ours, targets),
-            self._seen(self._theirs, here_now),
+            self._seen(self._ours, table, targets, self._relation and self._relation.theirs.floor),
+            self._seen(self._theirs, table, here_now, self._relation and self._relation.ours.floor),
             self._theirs_took_rows(table),
             *self._changed_by_both(table, doubtful),
         )
@@ -357,7 +295,18 @@ class RowComparison:
         )
         if examined.are_deleted_there:
             examined = examined.changed_there_only(self._ids_changed_there(table, theirs, ours))
+        if examined.are_deleted_here:
+            taken = self._taken_for_good(table)
+            found = self._bases(self._touched(taken, doubtful), files, here, ours, theirs)
+            ids = [ids_at(self._engine, ours.table.columns, *each) for each in found if each[1]]
+            examined = examined.changed_here_only(pa.concat_arrays([no_positions(), *ids]))
         return examined
+
+    def _taken_for_good(self, table: TableId) -> Events:
+        """What took rows here. A restore exchanges files, and what these had lost before others may know."""
+        mine = [event for event in self._done.events if event.change.object_id == table]
+        restores = {(e.catalog, e.snapshot) for e in mine if e.change.verb in RESTORES}
+        return Events(tuple(event for event in mine if (event.catalog, event.snapshot) not in restores))
 
     def _ids_changed_there(self, table: TableId, theirs: Source, ours: Source) -> pa.Array:
         """The rows that the other side took from files in commits that we have not seen."""
@@ -376,11 +325,17 @@ class RowComparison:
                 touched = {file: rows for file, rows in touched.items() if file not in states}
         return pa.concat_arrays(parts) if parts else no_positions()
 
-    def _seen(self, side: Side, places: Sequence[Place]) -> frozenset[DataFileId]:
-        """Those of some files that a side has or had."""
+    def _seen(
+        self, side: Side, table: TableId, places: Sequence[Place], vector: VersionVector | None
+    ) -> frozenset[DataFileId]:
+        """Those of some files that a side has or had, or has seen the end of in another catalog."""
         head = side.head
-        files = [place.file.id for place in places]
-        return frozenset(file_states(self._database, head.catalog_id, head.snapshot_id, files))
+        files = {place.file.id for place in places}
+        found = set[DataFileId](file_states(self._database, head.catalog_id, head.snapshot_id, files))
+        if vector is not None and found < files:
+            elsewhere = catalogs_with_files(self._database, files - found)
+            found |= {file for file, catalog, begin in elsewhere if vector.seen(catalog, table) >= begin}
+        return frozenset(found)
 
     def _bases(
         self,

@@ -56,6 +56,14 @@ def origins_of_files(database: Database, files: Iterable[DataFileId]) -> list[Fi
     return [FileOrigin(*row) for row in database.rows("origins_of_files", files=json.dumps(sorted(files)))]
 
 
+def catalogs_with_files(
+    database: Database, files: Iterable[DataFileId]
+) -> list[tuple[DataFileId, CatalogId, SnapshotId]]:
+    """The catalogs that have or had some files themselves, and the commits by which they got them."""
+    found = database.rows("files_in_catalogs", files=json.dumps(sorted(files)))
+    return [(DataFileId(file), CatalogId(catalog), SnapshotId(begin)) for file, catalog, begin in found]
+
+
 def dropped_table(
     database: Database, head: Head, schema: str, name: str
 ) -> tuple[TableId, SnapshotId] | None:

@@ -67,6 +67,7 @@ LAKE_WIDE_READS = {
     "file_histories",
     "delete_histories",
     "inlined_delete_histories",
+    "files_in_catalogs",
     "origins_of_files",
     "unswept_reservations",
 }
@@ -86,7 +87,7 @@ PARTS = {
 # What a catalog has counted itself; nobody inherits that.
 OWN_READS = {"table_statistics": {"ducklake_table_stats", "ducklake_table_column_stats"}}
 # Where and when something was first done, whoever has it from there: it tells nothing of what it holds.
-ORIGINS = {"origins_of_files": {"ducklake_data_file"}, "some_files": {"ducklake_data_file"}}
+ORIGINS = {name: {"ducklake_data_file"} for name in ("files_in_catalogs", "origins_of_files", "some_files")}
 # Ends of rows that a catalog has inherited, and has copied.
 LAKE_TABLES_OF_FORKS = {"ducklake_inherited_end"}
 # Rows that a merge adds beside those that it takes over.

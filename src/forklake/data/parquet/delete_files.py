@@ -73,9 +73,9 @@ def write_deletes(
     ordered = positions.cast(pa.int64())
     if not is_ascending(ordered):
         ordered = ordered.sort()
-    addresses = pa.DictionaryArray.from_arrays(
-        pa.repeat(pa.scalar(0, pa.int32()), len(ordered)), pa.array([data_file_address])
-    )
+    # Bytes of zeros: Arrow takes as long to repeat a number and to check it as to write the rest of the file.
+    first = pa.Array.from_buffers(pa.int32(), len(ordered), [None, pa.py_buffer(bytes(4 * len(ordered)))])
+    addresses = pa.DictionaryArray.from_arrays(first, pa.array([data_file_address]), safe=False)
     schema = pa.schema(
         [
             pa.field("file_path", addresses.type, False, {FIELD_ID: str(FILE_PATH_COLUMN).encode()}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from weakref import ref
 
 from forklake.lazy.arrow import pa, pc
 
@@ -16,8 +17,12 @@ _SLICE = 64
 """If there are more positions to a new one than that, it is quicker to copy those between than to sort."""
 _DENSE = 16
 """If both sets name one row in so many of those that they span, bitmaps are quicker than binary search."""
-_LARGEST_BITMAP = 2**31 - 1
-"""Rows are counted in 32 bits on the way to one."""
+_LARGEST_BITMAP = 1 << 26
+"""Each of these rows takes four bytes on the way to a bitmap; with more, lists are searched and sorted."""
+
+_LONG = 4096
+_ASCENDING: dict[int, ref[pa.Array]] = {}
+"""Long lists that are in order, for as long as they live: one that is kept is asked again and again."""
 
 
 def ascending(positions: Iterable[int]) -> pa.Array:
@@ -75,7 +80,14 @@ def is_ascending(positions: pa.Array) -> bool:
     """Whether positions are in order, each once."""
     if len(positions) < 2:
         return True
-    return pc.all(pc.less(positions.slice(0, len(positions) - 1), positions.slice(1))).as_py()
+    known = _ASCENDING.get(id(positions))
+    if known is not None and known() is positions:
+        return True
+    found = pc.all(pc.less(positions.slice(0, len(positions) - 1), positions.slice(1))).as_py()
+    if found and len(positions) >= _LONG:
+        number = id(positions)
+        _ASCENDING[number] = ref(positions, lambda _: _ASCENDING.pop(number, None))
+    return found
 
 
 def _inserted(many: pa.Array, few: pa.Array) -> pa.Array:

@@ -460,6 +460,13 @@ SELECT data_file_id, min(table_id), min(begin_snapshot)
  WHERE data_file_id IN ids($files)
  GROUP BY data_file_id;
 
+-- name: files_in_catalogs
+-- The catalogs that have or had some files, and the commits by which they got them.
+SELECT data_file_id, catalog_id, min(begin_snapshot)
+  FROM ducklake_data_file
+ WHERE data_file_id IN ids($files)
+ GROUP BY data_file_id, catalog_id;
+
 -- name: inlined_content
 SELECT data_file_id, content
   FROM visible_inlined_file

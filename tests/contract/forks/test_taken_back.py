@@ -1,0 +1,181 @@
+"""What was taken back comes to others as what was done does, whoever has seen which of both.
+
+`f` does something that comes to `p` by way of `z`, and takes it back. `g` gets both from `f` at once, so that
+nothing changes there, and brings them to `p`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import forklake
+
+Change = Callable[[forklake.Catalog], Any]
+ROWS = 300
+LARGE = "id >= 10 AND id < 200"
+"""More rows than stay inline."""
+TAKEN_BACK: dict[str, Callable[[forklake.Catalog, int, int], None]] = {
+    "undo": lambda catalog, before, done: catalog.undo(done),
+    "restore": lambda catalog, before, done: catalog.restore(before),
+}
+
+
+@pytest.fixture
+def parent(lake: forklake.Lake) -> forklake.Catalog:
+    parent = lake.create_catalog("p")
+    parent.create_table("t", "id BIGINT, v BIGINT").append([{"id": at, "v": 0} for at in range(ROWS)])
+    return parent
+
+
+def values(catalog: forklake.Catalog, table: str = "t") -> dict[int, int]:
+    found = catalog.table(table).scan(row_ids=True).to_pylist()
+    assert len({row["row_id"] for row in found}) == len(found) == catalog.table(table).count()
+    return {row["id"]: row["v"] for row in found}
+
+
+@pytest.mark.parametrize("way", TAKEN_BACK)
+@pytest.mark.parametrize("where", ["id IN (49, 50, 51)", LARGE], ids=["few", "many"])
+@pytest.mark.parametrize("verb", ["delete", "update"])
+def test_rows_that_were_brought_back_come_by_way_of_one_who_never_missed_them(
+    lake: forklake.Lake, parent: forklake.Catalog, verb: str, where: str, way: str
+) -> None:
+    f, z, g = lake.fork_many("p", ["f", "z", "g"])
+    all_rows, before = values(f), f.snapshot
+    if verb == "delete":
+        f.table("t").delete(where)
+    else:
+        f.table("t").update({"v": "7"}, where)
+    done = f.snapshot
+    f.merge_into(z)
+    z.merge_into(parent)
+    parent.table("t").delete("id = 5")
+    TAKEN_BACK[way](f, before, done)
+    assert f.merge_into(g).tables == ()
+    assert f.diff("g").is_empty
+    assert values(g) == all_rows
+    g.merge_into(parent)
+    del all_rows[5]
+    assert values(parent) == all_rows
+    parent.merge_into(z)
+    assert values(z) == all_rows
+    assert parent.diff("z").is_empty
+
+
+def test_two_mistakes_in_one_file_that_were_undone_leave_every_row_where_it_was(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    """Each takes the whole file away and brings it back, one of them without knowing of the other."""
+    names = ["f", "g", "both", "into f"]
+    f, g, both, _ = lake.fork_many("p", names)
+    all_rows = values(parent)
+    f.table("t").delete("id IN (49, 50, 51)")
+    first = f.snapshot
+    f.merge_into(parent)
+    knew = lake.fork("p", "knew the first")
+    g.table("t").delete("id = 5")
+    g.undo(g.snapshot)
+    f.undo(first)
+    f.merge_into("into f")
+    for source in (g, f):
+        source.merge_into(both)
+    g.merge_into(parent)
+    for other in ("f", "into f"):
+        late = lake.fork(other, f"late {other}")
+        parent.merge_into(late)
+        assert values(late) == all_rows
+    both.merge_into(knew)
+    assert values(knew) == all_rows
+    f.merge_into(parent)
+    assert values(parent) == all_rows
+
+
+def test_definitions_that_were_taken_back_come_by_way_of_one_who_never_had_them(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    parent.create_schema("s")
+    parent.create_view("w", "SELECT 1")
+    parent.create_view("seen", "SELECT 2")
+    for name in ("d", "r"):
+        parent.create_table(name, "id BIGINT, v BIGINT").append([{"id": 1, "v": 1}])
+
+    def shown(catalog: forklake.Catalog) -> Any:
+        tables = {table.name: catalog.table(table.name) for table in catalog.tables()}
+        return (
+            {name: [column.name for column in table.columns] for name, table in tables.items()},
+            {name: table.scan().to_pylist() for name, table in tables.items() if name != "t"},
+            sorted((view.name, view.sql) for view in catalog.views()),
+            sorted(schema.name for schema in catalog.schemas()),
+        )
+
+    f, z, g = lake.fork_many("p", ["f", "z", "g"])
+    start = shown(f)
+    with f.transaction() as tx:
+        tx.table("t").add_column("extra", "INT", default="5")
+        tx.table("t").rename_column("v", "w")
+        tx.table("r").rename("renamed")
+        tx.drop_table("d")
+        tx.drop_view("w")
+        tx.rename_view("seen", "watched")
+        tx.rename_schema("s", "other")
+    done = f.snapshot
+    f.merge_into(z)
+    z.merge_into(parent)
+    assert shown(parent) == shown(f) != start
+    f.undo(done)
+    f.merge_into(g)
+    g.merge_into(parent)
+    assert shown(parent) == shown(g) == shown(f) == start
+
+
+@pytest.mark.parametrize("way", [*TAKEN_BACK, "undrop"])
+@pytest.mark.parametrize("who", ["the fork", "the parent"])
+def test_a_dropped_table_that_is_back_comes_back_where_the_drop_was_merged(
+    lake: forklake.Lake, parent: forklake.Catalog, who: str, way: str
+) -> None:
+    parent.create_table("inlined", "id BIGINT, v BIGINT").append([{"id": 1, "v": 1}])
+    parent.table("t").delete("id < 5")
+    fork = lake.fork("p", "f")
+    one, other = (fork, parent) if who == "the fork" else (parent, fork)
+    before, past = one.snapshot, values(one)
+    with one.transaction() as tx:
+        tx.drop_table("t")
+        tx.drop_table("inlined")
+    done = one.snapshot
+    one.merge_into(other)
+    assert not other.tables()
+    if way == "undrop":
+        one.undrop_table("t")
+        one.undrop_table("inlined")
+    else:
+        TAKEN_BACK[way](one, before, done)
+    result = one.merge_into(other)
+    assert {(table.name, table.rows_added, table.rows_removed) for table in result.tables} == {
+        ("main.t", ROWS - 5, 0),
+        ("main.inlined", 1, 0),
+    }
+    for catalog in (one, other):
+        assert values(catalog) == past
+        assert values(catalog, "inlined") == {1: 1}
+        catalog.compact()
+        assert values(catalog) == past
+    assert other.merge_into(one).tables == ()
+
+
+def test_a_fork_that_was_replayed_is_merged_although_its_parent_went_on(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    """What it has decided of, its parent has in files that it never had itself."""
+    fork = lake.fork("p", "f")
+    parent.table("t").update({"v": "1"}, "id < 3")
+    fork.table("t").delete("id < 5")
+    (conflict,) = fork.replay().refused
+    assert conflict.row_count == 3
+    parent.table("t").delete("id = 200")
+    fork.merge_into(parent)
+    expected = dict.fromkeys((at for at in range(ROWS) if at not in (3, 4, 200)), 0) | {0: 1, 1: 1, 2: 1}
+    assert values(parent) == expected
+    parent.merge_into(fork)
+    assert values(fork) == expected
