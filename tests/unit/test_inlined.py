@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forklake.data.inlined import decode, decode_all, encode
+from forklake.data.inlined import DecodedRows, InlinedRows, decode, decode_all, encode
 from forklake.errors import CorruptMetadata
 
 SCHEMAS = (
@@ -50,3 +50,35 @@ def test_what_is_no_stream_is_refused(text: str) -> None:
         decode(text)
     with pytest.raises(CorruptMetadata, match="inlined rows cannot be read"):
         decode_all([encode(ROWS), text])
+
+
+def test_what_was_decoded_is_not_decoded_again() -> None:
+    texts = [encode(pa.table({"a": [number]})) for number in range(30)]
+    first = decode_all(texts)
+    assert [part.table().to_pylist() for part in first] == [[{"a": number}] for number in range(30)]
+    assert [part.whole is first[0].whole for part in decode_all(texts)] == [True] * 30
+
+
+def test_rows_that_arrive_one_by_one_are_put_together() -> None:
+    texts = [encode(pa.table({"b": [number, None]})) for number in range(50)]
+    for end in range(1, len(texts) + 1):
+        parts = decode_all(texts[:end])
+        assert [part.table().to_pylist() for part in parts] == [[{"b": n}, {"b": None}] for n in range(end)]
+        assert len({id(part.whole) for part in parts}) <= 9
+    # Others may ask for some of them, in another order.
+    some = [texts[40], texts[3], encode(pa.table({"other": ["x"]})), texts[3]]
+    assert [part.table().to_pylist()[0] for part in decode_all(some)] == [
+        {"b": 40},
+        {"b": 3},
+        {"other": "x"},
+        {"b": 3},
+    ]
+
+
+def test_what_was_used_longest_ago_is_forgotten_first() -> None:
+    rows = DecodedRows(size=6)
+    tables = [InlinedRows.of(pa.table({"a": [number]})) for number in range(3)]
+    rows.put(["aaa", "bbb"], tables[:2])
+    assert rows.get(["aaa"]) == [tables[0]]
+    rows.put(["ccc"], tables[2:])
+    assert rows.get(["aaa", "bbb", "ccc"]) == [tables[0], None, tables[2]]

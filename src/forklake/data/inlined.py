@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from binascii import a2b_base64
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from threading import Lock
 from typing import NamedTuple, Self
 
 from forklake.errors import CorruptMetadata
@@ -13,6 +15,10 @@ from forklake.lazy.arrow import pa
 
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """Ends a stream of Arrow."""
+_MOST_CHARACTERS = 32 << 20
+"""How much text is remembered with the rows that it stands for."""
+_MOST_TABLES = 8
+"""From how many tables rows that were decoded one after the other are put together again."""
 
 
 def encode(rows: pa.Table) -> str:
@@ -47,10 +53,66 @@ def decode(text: str) -> pa.Table:
 
 def decode_all(texts: Sequence[str]) -> list[InlinedRows]:
     """The rows of many writes; those with the same columns are read as one stream, which is much faster."""
+    found = _decoded.get(texts)
+    unknown = [text for text, rows in zip(texts, found, strict=True) if rows is None]
+    if not unknown:
+        return _few_tables(texts, [rows for rows in found if rows is not None])
     try:
-        return [rows for schema, bodies in _streams(texts) for rows in _read(schema, bodies)]
+        new = [rows for schema, bodies in _streams(unknown) for rows in _read(schema, bodies)]
     except (ValueError, pa.ArrowException, OSError) as error:
         raise CorruptMetadata(f"inlined rows cannot be read: {error}") from error
+    _decoded.put(unknown, new)
+    others = iter(new)
+    return _few_tables(texts, [next(others) if rows is None else rows for rows in found])
+
+
+class DecodedRows:
+    """What texts that were decoded lately stand for. A text always stands for the same rows, whoever has it."""
+
+    def __init__(self, size: int = _MOST_CHARACTERS) -> None:
+        """Start empty."""
+        self._size = size
+        self._characters = 0
+        self._rows: OrderedDict[str, InlinedRows] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, texts: Sequence[str]) -> list[InlinedRows | None]:
+        """The rows of each text, where they are known."""
+        with self._lock:
+            for text in texts:
+                if text in self._rows:
+                    self._rows.move_to_end(text)
+            return [self._rows.get(text) for text in texts]
+
+    def put(self, texts: Sequence[str], rows: Sequence[InlinedRows]) -> None:
+        """Remember rows; what was used longest ago makes room for them."""
+        with self._lock:
+            for text, content in zip(texts, rows, strict=True):
+                self._characters += 0 if text in self._rows else len(text)
+                self._rows[text] = content
+            while self._characters > self._size:
+                self._characters -= len(self._rows.popitem(last=False)[0])
+
+
+_decoded = DecodedRows()
+
+
+def _few_tables(texts: Sequence[str], rows: list[InlinedRows]) -> list[InlinedRows]:
+    """The same rows, in one table if they have become many: each read between two writes adds one."""
+    tables = {id(part.whole): part.whole for part in rows}
+    first = rows[0].whole if rows else None
+    if len(tables) <= _MOST_TABLES or first is None:
+        return rows
+    if not all(table.schema.equals(first.schema, check_metadata=True) for table in tables.values()):
+        return rows
+    lengths = [part.length for part in rows]
+    whole = pa.concat_tables([part.table() for part in rows]).combine_chunks()
+    together = [
+        InlinedRows(whole, start, length)
+        for start, length in zip(accumulate(lengths, initial=0), lengths, strict=False)
+    ]
+    _decoded.put(texts, together)
+    return together
 
 
 def _streams(texts: Sequence[str]) -> Iterator[tuple[bytes, list[bytes]]]:

@@ -53,14 +53,22 @@ def _has_columns_of(part: ScanRows, other: ScanRows) -> bool:
 
 
 def _joined(parts: Sequence[InlinedRows]) -> pa.Table:
-    """The rows of all parts, one after the other; those that were read as one are not copied."""
-    whole, start, _ = parts[0]
-    end = start
-    for part in parts:
-        if part.whole is not whole or part.start != end:
-            return pa.concat_tables([part.table() for part in parts]).combine_chunks()
-        end += part.length
-    return whole.slice(start, end - start)
+    """The rows of all parts, one after the other; those that lie in one table side by side are not copied."""
+    stretches = list(_stretches(parts))
+    if len(stretches) == 1:
+        return stretches[0].table()
+    return pa.concat_tables([stretch.table() for stretch in stretches]).combine_chunks()
+
+
+def _stretches(parts: Sequence[InlinedRows]) -> Iterator[InlinedRows]:
+    whole, start, length = parts[0]
+    for part in parts[1:]:
+        if part.whole is whole and part.start == start + length:
+            length += part.length
+        else:
+            yield InlinedRows(whole, start, length)
+            whole, start, length = part
+    yield InlinedRows(whole, start, length)
 
 
 def _together(parts: Sequence[tuple[int, ScanRows]], columns: Columns) -> pa.Table:
