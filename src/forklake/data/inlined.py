@@ -67,7 +67,7 @@ def decode_all(texts: Sequence[str]) -> list[InlinedRows]:
 
 
 class DecodedRows:
-    """What texts that were decoded lately stand for. A text always stands for the same rows, whoever has it."""
+    """What texts that were decoded lately stand for: a text means the same rows, whoever has it."""
 
     def __init__(self, size: int = _MOST_CHARACTERS) -> None:
         """Start empty."""
