@@ -212,6 +212,15 @@ def ids_at(
     return one_array(engine.table(sql, tables).column("id"))
 
 
+def ids_among(engine: Engine, columns: Columns, found: Candidates, ids: pa.Array) -> pa.Array:
+    """Those of some ids that rows have which are left in files."""
+    tables: dict[str, pa.Table] = {"examined_ids": pa.table({"id": ids})}
+    bounds = pc.min_max(ids).as_py()
+    rows = _rows(engine, [found.holding(bounds["min"], bounds["max"])], columns[:1], "left", tables, {})
+    sql = f"SELECT r.id FROM ({rows}) AS r SEMI JOIN examined_ids AS e ON e.id = r.id"
+    return one_array(engine.table(sql, tables).column("id"))
+
+
 def examine(
     engine: Engine,
     columns: Columns,

@@ -14,14 +14,14 @@ from typing import Literal
 from forklake.commit.conflicts import DML, RESTORES, RETIRES
 from forklake.commit.draft import Draft
 from forklake.data.parquet.positions import common, united
-from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_at
+from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_among, ids_at
 from forklake.engine.local import Engine
 from forklake.errors import CommitConflict
 from forklake.fork.catalog_state import Side
 from forklake.fork.net_rows import Added, Resolved, RowChanges
 from forklake.fork.touched_rows import LostPositions, Touched, no_positions, touched_rows
 from forklake.fork.version_vectors import Divergence, Event, Events, VersionVector
-from forklake.lazy.arrow import pa
+from forklake.lazy.arrow import pa, pc
 from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, TableId
@@ -35,6 +35,8 @@ from forklake.store.files import FileReader
 
 Prefer = Literal["source", "target"]
 PositionsByFile = dict[DataFileId, Positions]
+Bases = Iterator[tuple[Candidates, PositionsByFile]]
+"""Files, with the places of some of their rows."""
 
 
 class RowComparison:
@@ -296,17 +298,44 @@ class RowComparison:
         if examined.are_deleted_there:
             examined = examined.changed_there_only(self._ids_changed_there(table, theirs, ours))
         if examined.are_deleted_here:
-            taken = self._taken_for_good(table)
-            found = self._bases(self._touched(taken, doubtful), files, here, ours, theirs)
-            ids = [ids_at(self._engine, ours.table.columns, *each) for each in found if each[1]]
-            examined = examined.changed_here_only(pa.concat_arrays([no_positions(), *ids]))
+            touched = self._ids_taken_here(
+                table, ours, lambda rows: self._bases(rows, files, here, ours, theirs)
+            )
+            examined = examined.changed_here_only(touched)
         return examined
 
-    def _taken_for_good(self, table: TableId) -> Events:
-        """What took rows here. A restore exchanges files, and what these had lost before others may know."""
+    def _ids_taken_here(
+        self, table: TableId, ours: Source, bases: Callable[[PositionsByFile], Bases]
+    ) -> pa.Array:
+        """The rows that commits took which the other side has not seen.
+
+        A restore exchanges whole files: it has not taken what its catalog has all the same.
+        """
+        columns = ours.table.columns
         mine = [event for event in self._done.events if event.change.object_id == table]
-        restores = {(e.catalog, e.snapshot) for e in mine if e.change.verb in RESTORES}
-        return Events(tuple(event for event in mine if (event.catalog, event.snapshot) not in restores))
+        restores = {(event.catalog, event.snapshot) for event in mine if event.change.verb in RESTORES}
+
+        def taken(events: Iterable[Event]) -> pa.Array:
+            kept = Events(tuple(events))
+            rows = self._touched(kept, {DataFileId(file) for e in kept.events for file in e.change.files})
+            ids = [ids_at(self._engine, columns, *each) for each in bases(rows) if each[1]]
+            return pa.concat_arrays([no_positions(), *ids])
+
+        parts = [taken(event for event in mine if (event.catalog, event.snapshot) not in restores)]
+        for catalog in sorted({catalog for catalog, _ in restores}):
+            gone = taken(e for e in mine if e.catalog == catalog and (catalog, e.snapshot) in restores)
+            if len(gone):
+                left = self._ids_left(catalog, table, ours, gone)
+                parts.append(gone.filter(pc.invert(pc.is_in(gone, value_set=left))))
+        return pa.concat_arrays(parts)
+
+    def _ids_left(self, catalog: CatalogId, table: TableId, ours: Source, ids: pa.Array) -> pa.Array:
+        """Those of some rows that a catalog has, as far as its commits are compared."""
+        spans = () if self._relation is None else self._relation.ours.spans
+        up_to = max((s.up_to for s in spans if s.catalog == catalog), default=self._ours.head.snapshot_id)
+        source = replace(ours, reader=FileReader(self._database, catalog, table, up_to))
+        plan = plan_scan(source)
+        return ids_among(self._engine, ours.table.columns, Candidates(source, (*plan.files, *plan.rows)), ids)
 
     def _ids_changed_there(self, table: TableId, theirs: Source, ours: Source) -> pa.Array:
         """The rows that the other side took from files in commits that we have not seen."""
@@ -344,7 +373,7 @@ class RowComparison:
         here: dict[DataFileId, FileState],
         ours: Source,
         theirs: Source,
-    ) -> Iterator[tuple[Candidates, PositionsByFile]]:
+    ) -> Bases:
         """Files that rows were in before, read by whoever has them."""
         for source, states in ((ours, here), (theirs, files.there)):
             found = {file: states[file] for file in doubtful if file in states}

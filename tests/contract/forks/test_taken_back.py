@@ -7,6 +7,7 @@ nothing changes there, and brings them to `p`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -179,3 +180,40 @@ def test_a_fork_that_was_replayed_is_merged_although_its_parent_went_on(
     assert values(parent) == expected
     parent.merge_into(fork)
     assert values(fork) == expected
+
+
+def _taken_after_all(catalog: forklake.Catalog, before: int, done: int) -> None:
+    """What went is brought back, in another file, and goes for good from there."""
+    catalog.table("t").delete("id = 7")
+    catalog.table("t").restore(done)
+    catalog.table("t").delete("id = 5")
+
+
+TAKING: dict[str, Callable[[forklake.Catalog, int, int], Any]] = {
+    **TAKEN_BACK,
+    "restore of the table": lambda catalog, before, done: catalog.table("t").restore(before),
+    "delete after a restore": _taken_after_all,
+}
+
+
+@pytest.mark.parametrize("is_cleaned", [False, True], ids=["", "cleaned"])
+@pytest.mark.parametrize("way", TAKING)
+@pytest.mark.parametrize("limit", [0, 100], ids=["files", "inlined"])
+def test_a_row_that_went_with_what_was_taken_back_is_a_conflict_for_who_updated_it(
+    lake: forklake.Lake, limit: int, way: str, is_cleaned: bool
+) -> None:
+    parent = lake.create_catalog("p")
+    table = parent.create_table("t", "id BIGINT, v BIGINT")
+    table.set_option("data_inlining_row_limit", limit)
+    before = parent.snapshot
+    table.append([{"id": id, "v": 0} for id in (5, 6)])
+    fork = lake.fork("p", "f")
+    TAKING[way](parent, before, parent.snapshot)
+    fork.table("t").update({"v": "1"}, "id = 5")
+    if is_cleaned:
+        lake.expire(older_than=timedelta(0))
+        lake.collect_garbage(older_than=timedelta(0))
+    for source, target in ((parent, fork), (fork, parent)):
+        with pytest.raises(forklake.MergeConflict) as refused:
+            source.merge_into(target)
+        assert sum(conflict.row_count or 0 for conflict in refused.value.conflicts) == 1
