@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-with soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-start
+.PHONY: help demo test test-with soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-sql bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -63,6 +63,9 @@ bench-maintenance: ## Measure cleaning: collection, dropped forks, busy days (AR
 
 bench-spark: ## Measure Spark: read, append, merge, large snapshots (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.spark $(ARGS)
+
+bench-sql: ## Measure SQL: TPC-H, scans, small statements (ARGS=--quick for a short one)
+	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.sql $(ARGS)
 
 bench-start: ## Measure how long imports and short commands take (ARGS="--against SRC": another version too)
 	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.start $(ARGS)
