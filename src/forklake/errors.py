@@ -32,7 +32,7 @@ ForklakeError
 ├── StorageError                the disk or bucket with the data files
 │   └── FileMissing                 a file that should be there is not
 ├── EngineError                 DuckDB could not run what it was given
-├── TransactionClosed           a transaction used after its end
+├── TransactionClosed           a transaction used after its end, or after a statement of it failed
 ├── NotPicklable                a handle that cannot be sent to another process
 ├── CommitConflict              another commit changed the same thing first
 │   └── MergeConflict
@@ -254,7 +254,7 @@ class EngineError(ForklakeError):
 
 
 class TransactionClosed(ForklakeError):
-    """The transaction was committed or rolled back before."""
+    """The transaction was committed or rolled back before, or a statement of it has failed."""
 
 
 class NotPicklable(ForklakeError, TypeError):

@@ -20,6 +20,10 @@ BUFFER = DataFileId(-1)
 _NOWHERE = CatalogId(-1)
 NOT_YET = SnapshotId(2**62)
 """When that happens which this transaction is about to do."""
+ROWS_OF_A_FILE = 2**40
+"""How far provisional row ids of two files are apart."""
+FIRST_ROW_ID = 10**18
+"""As which SQL shows the first provisional row id: as DuckLake does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class AddedFile:
             written.record_count,
             written.file_size_bytes,
             written.footer_size,
-            None if written.has_row_ids else self.id * 2**40,
+            None if written.has_row_ids else self.id * ROWS_OF_A_FILE,
             written.partition_id,
             self.mapping_id,
             self.newest_row,
@@ -223,7 +227,7 @@ class StagedRows:
         if self.buffer is not None:
             count = self.buffer.num_rows
             file = DataFile(
-                BUFFER, _NOWHERE, NOT_YET, "", True, count, 0, row_id_start=BUFFER * 2**40, inlined=True
+                BUFFER, _NOWHERE, NOT_YET, "", True, count, 0, row_id_start=-ROWS_OF_A_FILE, inlined=True
             )
             rows = (*rows, ScanRows(file, InlinedRows.of(self.buffer)))
         return Uncommitted(

@@ -35,6 +35,10 @@ _REFUSED_CALLS = frozenset(
 """Functions that tell about this process."""
 
 
+def _nowhere() -> None:
+    """No folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """What a statement may do."""
@@ -43,6 +47,8 @@ class Access:
     """Folders and URLs whose files it may read, and write by COPY."""
     protected: tuple[str, ...] = ()
     """Folders inside of these that it may not: those of the lake, which other catalogs keep files in."""
+    own: Callable[[], str | None] = _nowhere
+    """The folder of the catalog itself, whose files it may read; None if others keep files there too."""
     read_only: bool = False
 
     @property
@@ -71,13 +77,20 @@ class Access:
             raise InvalidSql(f"there is no function {name}() for FROM and CALL")
         given = arguments[0] if arguments else None
         for path in given if isinstance(given, list | tuple) else [given]:
-            self.check_path(path, f"{name}()")
+            self._check_read(path, f"{name}()")
 
-    def check_path(self, path: object, what: str) -> str:
-        """Refuse a file that nobody allowed."""
+    def check_written(self, path: object, what: str) -> str:
+        """Refuse to write a file that nobody allowed: those of the lake are its own business."""
         if isinstance(path, str) and self._is_allowed(path):
             return path
-        raise InvalidSql(
+        raise self._refusal(path, what)
+
+    def _check_read(self, path: object, what: str) -> None:
+        if not (isinstance(path, str) and (self._is_allowed(path) or self._is_own(path))):
+            raise self._refusal(path, what)
+
+    def _refusal(self, path: object, what: str) -> InvalidSql:
+        return InvalidSql(
             f"{what} would reach {path!r}, which is outside of the lake: "
             "allow its folder, as in sql(text, allow=['/data/in'])"
         )
@@ -86,7 +99,7 @@ class Access:
         """Whether a name after FROM is that of a file; refused if nobody allowed it."""
         if "/" not in name and not re.search(r"\.(parquet|csv|tsv|json|jsonl|ndjson)(\.\w+)?\Z", name, re.I):
             return False
-        self.check_path(name, "FROM")
+        self._check_read(name, "FROM")
         return True
 
     def calls_in(self, text: str) -> Iterator[tuple[tuple[str, ...], Sequence[Any]]]:
@@ -94,6 +107,12 @@ class Access:
         for name, arguments in calls_in(text):
             if name[-1].lower() in _READERS:
                 yield name, arguments
+
+    def _is_own(self, path: str) -> bool:
+        """Whether a file is the catalog's own; who keeps files there is only asked if that matters."""
+        real = _resolved(path)
+        folder = self.own()
+        return folder is not None and _is_inside(real, _resolved(folder))
 
     def _is_allowed(self, path: str) -> bool:
         real = _resolved(path)
@@ -105,11 +124,18 @@ class Access:
         return any(_is_inside(real, _resolved(folder)) for folder in self.folders)
 
 
-def default_access(url_path: str | None, data_path: str, *, allow: Sequence[str], read_only: bool) -> Access:
-    """What is allowed without a word: files beside an embedded database, but not those of the lake itself."""
+def default_access(
+    url_path: str | None,
+    data_path: str,
+    *,
+    allow: Sequence[str],
+    read_only: bool,
+    own: Callable[[], str | None] = _nowhere,
+) -> Access:
+    """What is allowed without a word: files beside an embedded database, and the catalog's own."""
     beside = () if url_path is None or read_only or allow else (str(Path(url_path).absolute().parent),)
-    own = () if url_path is None else tuple(f"{url_path}{end}" for end in ("", "-wal", "-shm", ".wal"))
-    return Access((*allow, *beside), (*own, data_path), read_only)
+    database = () if url_path is None else tuple(f"{url_path}{end}" for end in ("", "-wal", "-shm", ".wal"))
+    return Access((*allow, *beside), (*database, data_path), own, read_only)
 
 
 def _resolved(path: str) -> str:

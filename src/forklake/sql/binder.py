@@ -44,6 +44,10 @@ class Query:
     tree: QueryTree | None
     shown: dict[int, tuple[str, QueryTable]] = field(default_factory=dict[int, tuple[str, QueryTable]])
     """Nodes of the tree that show a table of a lake, with the name that the query gives it."""
+    answers: dict[int, tuple[str, frozenset[str]]] = field(
+        default_factory=dict[int, tuple[str, frozenset[str]]]
+    )
+    """Nodes that show what a function returned, with their name and the columns that `*` does not mean."""
 
     @property
     def first_name(self) -> str | None:
@@ -57,7 +61,7 @@ class Query:
         """As it is to be run: as it was written, if it can be."""
         if self.tree is None:
             return self.text
-        hidden = {
+        hidden = self.answers | {
             node: (name, frozenset(table.virtual))
             for node, (name, table) in self.shown.items()
             if table.virtual
@@ -77,6 +81,8 @@ class Binder:
     access: Access
     params: Parameters = None
     call: CallFunction = lambda name, positional, named: None
+    hides: Callable[[Sequence[str]], tuple[str, ...]] = lambda name: ()
+    """Columns of what a function returns that `*` does not mean."""
     given: dict[str, QueryTable | None] = field(default_factory=dict[str, "QueryTable | None"])
     """Tables by names that only this statement has, as the target of an update; None for Arrow tables."""
     tables: dict[tuple[Any, ...], QueryTable] = field(default_factory=dict[tuple[Any, ...], QueryTable])
@@ -128,7 +134,7 @@ class Binder:
         for node in tree.shows:
             self._show(tree, node, names)
         for function in tree.functions:
-            self._function(tree, function, names, inside)
+            self._function(query, tree, function, names, inside)
         for call in tree.calls:
             self._macro(call, names)
         for ref in tree.tables:
@@ -267,12 +273,19 @@ class Binder:
 
     # ---- Functions ---
 
-    def _function(self, tree: QueryTree, function: FunctionRef, names: Names, inside: bool) -> None:
+    def _function(
+        self, query: Query, tree: QueryTree, function: FunctionRef, names: Names, inside: bool
+    ) -> None:
         parts = tuple(part.lower() for part in function.parts)
         positional, named = self._arguments(function.arguments, parts)
         rows = self.call(function.parts, positional, named)
         if rows is not None:
+            hidden = self.hides(function.parts)
+            if not tree.columns & set(hidden):
+                rows, hidden = rows.drop_columns(list(hidden)), ()
             function.replace(self._keep(rows))
+            if hidden:
+                query.answers[id(function.node)] = (TableRef(function.node).shown_name, frozenset(hidden))
             tree.is_changed = True
             return
         if self._macro(function.parts, names):

@@ -17,7 +17,7 @@ def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
     """COPY … TO a file, which the caller has to allow."""
     if running.options.read_only:
         raise InvalidSql("COPY … TO writes a file, and only reading is allowed here")
-    path = running.access.check_path(text_of(statement.path, running), "COPY … TO")
+    path = running.access.check_written(text_of(statement.path, running), "COPY … TO")
     options = "" if statement.options is None else f" ({statement.options.text})"
     with running.binder() as binder:
         (sql,) = binder.prepare(binder.read(statement.query.text))

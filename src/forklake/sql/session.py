@@ -15,7 +15,16 @@ from forklake.api.transaction import Transaction
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.engine.query.run import Parameters
-from forklake.errors import CatalogNotFound, InvalidSql
+from forklake.errors import (
+    CatalogNotFound,
+    InvalidArgument,
+    InvalidPredicate,
+    InvalidSchemaChange,
+    InvalidSql,
+    NamingError,
+    TransactionClosed,
+    UnknownType,
+)
 from forklake.lazy.arrow import pa
 from forklake.sql import statements as st
 from forklake.sql.copy import copy_from, copy_to
@@ -27,6 +36,10 @@ from forklake.sql.rows import delete_rows, insert_rows, truncate, update_rows
 from forklake.sql.statement import Running
 
 __all__ = ["Session", "checked_options", "session_of"]
+
+
+_REFUSED = (NamingError, InvalidArgument, InvalidPredicate, InvalidSchemaChange, UnknownType)
+"""What is found before a statement runs: a transaction goes on after it, as in DuckDB."""
 
 
 class Session:
@@ -41,6 +54,8 @@ class Session:
         """The transaction whose handle this is."""
         self.open: Transaction | None = None
         """One that was begun by BEGIN."""
+        self.is_aborted = False
+        """Whether a statement of it has failed while it ran: nothing but its end is possible then."""
         self.prepared: dict[str, st.Parsed] = {}
         self.variables: dict[str, Any] = {}
 
@@ -128,7 +143,17 @@ class Session:
         given: Mapping[str, pa.Table] | None = None,
     ) -> SqlResult:
         """Run one statement. It may read Arrow tables by the names under which they are given."""
-        return _execute(statement, Running(self, options, params, given or {}))
+        if self.is_aborted and not isinstance(statement, st.TransactionControl):
+            raise TransactionClosed(
+                "the current transaction is aborted, since a statement of it failed: ROLLBACK and begin again"
+            )
+        try:
+            return _execute(statement, Running(self, options, params, given or {}))
+        except _REFUSED:
+            raise
+        except BaseException:
+            self.is_aborted = self.open is not None
+            raise
 
     # ---- Transactions ---
 
@@ -144,12 +169,19 @@ class Session:
 
     def commit(self) -> None:
         """COMMIT."""
-        transaction, self.open = self._ended("COMMIT"), None
+        transaction, was_aborted = self._ended("COMMIT"), self.is_aborted
+        self.open, self.is_aborted = None, False
+        if was_aborted:
+            transaction.rollback()
+            raise TransactionClosed(
+                "the transaction is rolled back instead: a statement of it had failed, so run all of it again"
+            )
         transaction.commit()
 
     def rollback(self) -> None:
         """ROLLBACK."""
-        transaction, self.open = self._ended("ROLLBACK"), None
+        transaction = self._ended("ROLLBACK")
+        self.open, self.is_aborted = None, False
         transaction.rollback()
 
     def _ended(self, how: str) -> Transaction:

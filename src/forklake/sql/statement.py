@@ -17,14 +17,15 @@ from forklake.engine.query.run import Parameters, Rows
 from forklake.engine.query.workbench import Workbench
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
-from forklake.model.names import QualifiedName
+from forklake.model.names import QualifiedName, is_absolute
 from forklake.model.time_travel import AsOf
 from forklake.sql.access import Access, default_access
 from forklake.sql.binder import Binder
-from forklake.sql.functions.calls import call_function
+from forklake.sql.functions.calls import call_function, hidden_columns
 from forklake.sql.names import Names
 from forklake.sql.options import SqlOptions
 from forklake.sql.statements import ObjectName
+from forklake.store.paths import has_others_files
 
 if TYPE_CHECKING:
     from forklake.sql.session import Session
@@ -55,7 +56,18 @@ class Running:
             context.storage.data_path,
             allow=options.allow,
             read_only=options.read_only,
+            own=self._own_folder,
         )
+
+    def _own_folder(self) -> str | None:
+        """Where the catalog keeps its files, if no other one keeps any there."""
+        if self.session.handle is None:
+            return None
+        head, context = scope_of(self.session.work).read().head, self.context
+        path = head.data_path
+        if has_others_files(context.database, head.catalog_id, path):
+            return None
+        return context.storage.address(path.rstrip("/"), relative=not is_absolute(path))
 
     @property
     def work(self) -> Catalog | Transaction:
@@ -118,6 +130,7 @@ class Running:
             access=access,
             params=self.params,
             call=self._call,
+            hides=hidden_columns,
         )
         for name, rows in self.given.items():
             binder.add_rows(name, rows)

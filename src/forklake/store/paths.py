@@ -21,6 +21,11 @@ def own_data_paths(reader: Database | Session) -> list[str]:
     return [path for (path,) in reader.rows("own_data_paths")]
 
 
+def has_others_files(database: Database, catalog: CatalogId, folder: str) -> bool:
+    """Whether other catalogs than one keep files in its folder, or left some that are not removed yet."""
+    return bool(database.rows("others_files", catalog=catalog, folder=folder)[0][0])
+
+
 def table_paths(database: Database, catalog: CatalogId, at: SnapshotId) -> dict[TableId, str]:
     """The folders of all tables that a catalog had at a snapshot."""
     return dict(database.rows("table_paths", catalog=catalog, at=at))

@@ -121,8 +121,10 @@ def test_errors_are_of_the_kind_that_the_standard_has_for_them(
     statement: str, kind: str, cursor: dbapi.Cursor
 ) -> None:
     cursor.execute("CREATE TABLE t (id INTEGER NOT NULL, number INTEGER)")
+    cursor.connection.commit()
     with pytest.raises(dbapi.Error) as refused:
         cursor.execute(statement).fetchall()
+    cursor.connection.rollback()
     assert type(refused.value) is getattr(dbapi, kind)
     assert refused.value.__cause__ is not None
     assert cursor.execute("SELECT count(*) FROM t").fetchone() == (0,)

@@ -93,7 +93,7 @@ def test_one_row_that_does_not_fit_refuses_all(
     for last, kind in ((None, dbapi.IntegrityError), ("x", dbapi.DataError)):
         with pytest.raises(kind):
             cursor.executemany("INSERT INTO t (id) VALUES (?)", [(1,), (last,)])
-    connection.rollback()
+        connection.rollback()
     assert rows_of("FROM t") == []
     with pytest.raises(dbapi.ProgrammingError, match="one statement"):
         cursor.executemany("SELECT ?", [(1,)])

@@ -60,6 +60,10 @@ ALSO = {
     *((a, b) for a in ("TIMESTAMP", "TIMESTAMP_NS") for b in ("TIMESTAMP", "TIMESTAMP_NS")),
     ("TIMESTAMP_MS", "TIMESTAMP_NS"),
     ("TIMESTAMP_MS", "TIMESTAMP_S"),
+    *(("UTINYINT", b) for b in ("SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "UHUGEINT")),
+    *(("USMALLINT", b) for b in ("INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "UHUGEINT")),
+    *(("UINTEGER", b) for b in ("BIGINT", "HUGEINT", "UBIGINT", "UHUGEINT")),
+    *(("UBIGINT", b) for b in ("HUGEINT", "UHUGEINT")),
 }
 WIDENINGS = [
     (a, b)

@@ -80,6 +80,50 @@ def test_files_of_other_catalogs_and_the_database_are_not_read_as_files(
         filled.sql("SELECT * FROM secret.main.t")
 
 
+def test_a_catalog_reads_files_of_its_own(lake: forklake.Lake, filled: forklake.Catalog) -> None:
+    filled.table("t").set_option("data_inlining_row_limit", 0)
+    filled.sql("INSERT INTO t VALUES (1), (2)")
+    (name,) = (file.path for file in filled.table("t").files())
+    assert filled.sql(f"SELECT id FROM '{lake.data_path}/{name}'").to_rows() == [(1,), (2,)]
+    folder = f"{lake.data_path}/{name.split('/')[0]}"
+    found = filled.sql(f"SELECT file FROM glob('{folder}/**/*.parquet')", read_only=True).to_rows()
+    assert found == [(f"{lake.data_path}/{name}".replace("//", "/"),)]
+    with pytest.raises(forklake.InvalidSql, match="outside"):
+        filled.sql(f"COPY t TO '{folder}/main/t/mine.parquet'")
+    with pytest.raises(forklake.InvalidSql, match="outside"):
+        filled.sql(f"FROM glob('{folder}*/**')")
+    with pytest.raises(forklake.InvalidSql, match="outside"):
+        filled.sql(f"FROM glob('{folder}/*/../../**')")
+
+
+def test_a_fork_and_its_parent_do_not_read_files_of_each_other(
+    lake: forklake.Lake, filled: forklake.Catalog
+) -> None:
+    filled.table("t").set_option("data_inlining_row_limit", 0)
+    filled.sql("INSERT INTO t VALUES (1)")
+    fork = filled.fork("agent")
+    filled.sql("INSERT INTO t VALUES (2)")
+    fork.sql("INSERT INTO t VALUES (3)")
+    of_both, of_parent = (file.path for file in filled.table("t").files())
+    (of_fork,) = (file.path for file in fork.table("t").files() if file.path != of_both)
+    for reader, path in ((fork, of_both), (fork, of_parent), (filled, of_fork)):
+        with pytest.raises(forklake.InvalidSql, match="outside"):
+            reader.sql(f"FROM '{lake.data_path}/{path}'")
+    assert filled.sql(f"SELECT id FROM '{lake.data_path}/{of_parent}'").to_rows() == [(2,)]
+    assert fork.sql(f"SELECT id FROM '{lake.data_path}/{of_fork}'").to_rows() == [(3,)]
+
+
+def test_a_folder_that_a_namesake_had_is_nobodys(lake: forklake.Lake, filled: forklake.Catalog) -> None:
+    filled.table("t").set_option("data_inlining_row_limit", 0)
+    filled.sql("INSERT INTO t VALUES (1)")
+    path = f"{lake.data_path}/{filled.table('t').files()[0].path}"
+    lake.rename_catalog("main_catalog", "elsewhere")
+    namesake = lake.create_catalog("main_catalog")
+    for catalog in (lake.catalog("elsewhere"), namesake):
+        with pytest.raises(forklake.InvalidSql, match="outside"):
+            catalog.sql(f"FROM '{path}'")
+
+
 def test_reading_only_refuses_every_change(filled: forklake.Catalog) -> None:
     before = filled.snapshot
     for statement in CHANGES:

@@ -40,8 +40,16 @@ _NAMED = {
     "Geometry": "geometry",
     "Interval": "interval",
 }
+# A column does not become these, because Spark's reader would be wrong; it leaves such a file to DuckDB.
+_UNSIGNED = {
+    "uint8": ("uint64", "uint128", "int16", "int32", "int64", "int128"),
+    "uint16": ("uint64", "uint128", "int32", "int64", "int128"),
+    "uint32": ("uint64", "uint128", "int64", "int128"),
+    "uint64": ("uint128", "int128"),
+}
 # Types of files and of columns that are not the same and hold the same.
 _ALIKE = {
+    **{(old, new): Fit.YES for old, wider in _UNSIGNED.items() for new in wider},
     ("json", "varchar"): Fit.YES,
     ("varchar", "json"): Fit.LOOK,
     ("varchar", "time_ns"): Fit.LOOK,

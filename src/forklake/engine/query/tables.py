@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from forklake.commit.staged import BUFFER, FIRST_ROW_ID, NOT_YET, ROWS_OF_A_FILE
 from forklake.data.storage.storage import Storage
 from forklake.engine.query.filters import stand_in_column
 from forklake.engine.query.workbench import Workbench
@@ -27,6 +28,12 @@ _VIRTUAL: Mapping[str, tuple[str, str]] = {
     "file_row_number": (POSITION, "BIGINT"),
     "file_index": (PLACE, "BIGINT"),
 }
+_PROVISIONAL: Mapping[str, str] = {
+    "rowid": f"CASE WHEN {ROW_ID} < 0 THEN {FIRST_ROW_ID + ROWS_OF_A_FILE * BUFFER} - {ROW_ID} "
+    f"+ 2 * mod({ROWS_OF_A_FILE} + mod({ROW_ID}, {ROWS_OF_A_FILE}), {ROWS_OF_A_FILE}) ELSE {ROW_ID} END",
+    "snapshot_id": f"nullif({SNAPSHOT}, {NOT_YET})",
+}
+"""The same of rows that the transaction has added: no snapshot yet, and ids that are far from all others."""
 VIRTUAL = frozenset(_VIRTUAL)
 """Columns that every table has, and that `*` does not show."""
 
@@ -83,7 +90,10 @@ class QueryTable:
         found = self.relation = relation(plan, storage, wanted)
         workbench.register(found.tables)
         selected = [quoted(column.name) for column in columns]
-        selected += [f"{_VIRTUAL[name][0]} AS {name}" for name in sorted(self.virtual)]
+        shown = {name: _VIRTUAL[name][0] for name in sorted(self.virtual)}
+        if any(place.file.begin == NOT_YET for place in found.places):
+            shown |= {name: sql for name, sql in _PROVISIONAL.items() if name in shown}
+        selected += [f"{sql} AS {name}" for name, sql in shown.items()]
         selected += [ROW_ID, PLACE, POSITION] if self.places else []
         self._create(workbench, f"SELECT {', '.join(selected)} FROM ({found.sql})")
         return found

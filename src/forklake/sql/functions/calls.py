@@ -26,10 +26,9 @@ def call_function(
     """
     session = running.session
     own = name[-1].lower()
-    function = FUNCTIONS.get(own)
-    if function is None and own.startswith(_PREFIX):
-        function = FUNCTIONS.get(own.removeprefix(_PREFIX))
-        if function is not None and not function.of_lake:
+    function = _named(own)
+    if function is not None and own not in FUNCTIONS:
+        if not function.of_lake:
             if not positional or not isinstance(positional[0], str):
                 raise InvalidSql(f"{own}() takes the name of a catalog first")
             _check_catalog(running, positional[0])
@@ -48,6 +47,16 @@ def call_function(
     work = session.work
     caller = Caller(session.lake, session.handle, work, session.schema)
     return _run(function, caller, Arguments(list(positional), {key.lower(): v for key, v in named.items()}))
+
+
+def hidden_columns(name: Sequence[str]) -> tuple[str, ...]:
+    """Columns of what a function returns that `*` does not mean."""
+    function = _named(name[-1].lower())
+    return () if function is None else function.hidden
+
+
+def _named(name: str) -> SqlFunction | None:
+    return FUNCTIONS.get(name) or FUNCTIONS.get(name.removeprefix(_PREFIX))
 
 
 def _run(function: SqlFunction, caller: Caller, arguments: Arguments) -> pa.Table:

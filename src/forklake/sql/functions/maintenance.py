@@ -24,7 +24,7 @@ from forklake.sql.functions.answers import Columns, answer
 from forklake.sql.functions.function import Caller, Parameter, SqlFunction, Values
 from forklake.sql.functions.history import SNAPSHOTS, snapshot_rows
 from forklake.sql.functions.names import name_of_table
-from forklake.sql.functions.values import FLAG, SHARE, TEXT, TIME_OR_AGE, WHOLES, at_least
+from forklake.sql.functions.values import FLAG, SHARE, TEXT, TIME_OR_AGE, VERSIONS, at_least
 
 _FLUSHED: Columns = {"schema_name": "VARCHAR", "table_name": "VARCHAR", "rows_flushed": "BIGINT"}
 _REWRITTEN: Columns = {
@@ -102,7 +102,7 @@ def _expire_snapshots(caller: Caller, values: Values) -> pa.Table:
     criteria: dict[str, Any] = {}
     if "versions" in values:
         # The latest always stays, and one that is gone is expired already.
-        wanted = set(values["versions"]) & {snapshot.id for snapshot in known[:-1]}
+        wanted = set(values["versions"] or ()) & {snapshot.id for snapshot in known[:-1]}
         criteria = {"versions": sorted(wanted)} if wanted else {}
     else:
         age = values.get("older_than", context.options.expire_older_than)
@@ -195,7 +195,7 @@ FUNCTIONS = (
         "expire_snapshots",
         "Expires snapshots of the catalog: they can no longer be read.",
         _expire_snapshots,
-        (Parameter("versions", WHOLES), Parameter("older_than", TIME_OR_AGE), _DRY_RUN),
+        (Parameter("versions", VERSIONS), Parameter("older_than", TIME_OR_AGE), _DRY_RUN),
         columns=SNAPSHOTS,
         is_change=True,
         in_transaction=False,

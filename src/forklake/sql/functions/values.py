@@ -96,8 +96,8 @@ def _whole(given: Any) -> int:
     return int(given)
 
 
-def _wholes(given: Any) -> list[int]:
-    return [_whole(one) for one in (given if isinstance(given, list | tuple) else [given])]
+def _versions(given: Any) -> list[int]:
+    return [_whole(one) for one in (given if isinstance(given, list | tuple) else [given]) if one is not None]
 
 
 def _share(given: Any) -> float:
@@ -146,7 +146,8 @@ TEXT = Value("VARCHAR", "text", _text)
 TEXTS = Value("VARCHAR[]", "text or a list of texts", _texts)
 FLAG = Value("BOOLEAN", "true or false", _flag)
 WHOLE = Value("BIGINT", "a whole number", _whole)
-WHOLES = Value("BIGINT[]", "a list of whole numbers", _wholes)
+VERSIONS = Value("BIGINT[]", "a list of whole numbers", _versions, allows_null=True)
+"""What an aggregate over snapshots found: NULL if there are none, and it says nothing about any."""
 SHARE = Value("DOUBLE", "a number from 0 to 1", _share)
 TIME = Value("TIMESTAMPTZ", "a timestamp", _time)
 TIME_OR_AGE = Value("TIMESTAMPTZ | INTERVAL", "a timestamp or an interval", _time_or_age)

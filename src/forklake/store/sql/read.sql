@@ -116,6 +116,14 @@ SELECT c.catalog_name, c.catalog_id, f.source_catalog_id
 -- Where catalogs keep files outside the data path of the lake, dropped ones too: others may read those.
 SELECT data_path FROM ducklake_catalog_head WHERE data_path LIKE '/%' OR data_path LIKE '%://%';
 
+-- name: others_files
+-- Whether other catalogs keep files in the folder of one: a namesake before it, forks of that, or who imported them.
+SELECT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.data_path = $folder AND h.catalog_id <> $catalog)
+    OR EXISTS (SELECT 1 FROM ducklake_data_file f
+                WHERE f.catalog_id <> $catalog AND substr(f.path, 1, length($folder)) = $folder)
+    OR EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion s
+                WHERE s.catalog_id <> $catalog AND substr(s.path, 1, length($folder)) = $folder);
+
 -- name: lineages
 -- Whom some catalogs descend from, themselves included, and up to which snapshot they share its history.
 SELECT catalog_id, source_catalog_id, COALESCE(copied_snapshot, max_snapshot)

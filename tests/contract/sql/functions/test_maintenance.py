@@ -157,6 +157,7 @@ def test_snapshots_are_expired_by_their_ids(catalog: forklake.Catalog, call: Cal
     assert call("snapshots") == known
     assert call("expire_snapshots", versions=[second, latest, 10**6]) == known[1:2]
     assert call("expire_snapshots", versions=second) == []
+    assert call("expire_snapshots", versions=None) == call("expire_snapshots", versions=[None]) == []
     assert [row["snapshot_id"] for row in call("snapshots")] == [first, third, latest]
 
 
