@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from forklake.context.lake_context import LakeContext
+from forklake.engine.check_sql import check_statement
 from forklake.engine.query.errors import refused
 from forklake.engine.query.filters import own_filter, pushed_filters
 from forklake.engine.query.run import Parameters
-from forklake.engine.query.tables import VIRTUAL, QueryTable
+from forklake.engine.query.tables import VIRTUAL, QueryTable, files_outside
 from forklake.engine.query.tree import FunctionRef, QueryTree, TableRef, expression_sql, hide_columns
 from forklake.engine.query.tree import Node as TreeNode
 from forklake.engine.query.workbench import Workbench
@@ -23,10 +24,13 @@ from forklake.model.sql.predicate import Predicate
 from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
+from forklake.sql.arguments import constant, evaluate, has_column, named_argument
 from forklake.sql.described import described
 from forklake.sql.macros import create_macro
 from forklake.sql.names import Found, Names
-from forklake.sql.syntax import check_syntax, names_in
+from forklake.sql.parser.labels import quoted_labels
+from forklake.sql.pivots import value_queries, with_lists
+from forklake.store.paths import own_data_paths
 
 _DATABASES = frozenset({"memory", "temp", "system"})
 _MOST_NESTED = 64
@@ -38,10 +42,12 @@ CallFunction = Callable[[Sequence[str], Sequence[Any], Mapping[str, Any]], "pa.T
 
 @dataclass(slots=True)
 class Query:
-    """A query that was read: its text, and its tree if it has one."""
+    """A query that was read: its text, and its tree."""
 
     text: str
-    tree: QueryTree | None
+    tree: QueryTree
+    lists: list[str] = field(default_factory=list[str])
+    """Lists of values that PIVOT needs, to be found before the query is run."""
     shown: dict[int, tuple[str, QueryTable]] = field(default_factory=dict[int, tuple[str, QueryTable]])
     """Nodes of the tree that show a table of a lake, with the name that the query gives it."""
     answers: dict[int, tuple[str, frozenset[str]]] = field(
@@ -52,15 +58,13 @@ class Query:
     @property
     def first_name(self) -> str | None:
         """What the query calls the first table that it reads."""
-        if self.tree is None or not self.tree.selects:
+        if not self.tree.selects:
             return None
         node = self.tree.selects[0]["from_table"]
         return str(node.get("alias") or node.get("table_name") or "") or None
 
     def sql(self, workbench: Workbench) -> str:
         """As it is to be run: as it was written, if it can be."""
-        if self.tree is None:
-            return self.text
         hidden = self.answers | {
             node: (name, frozenset(table.virtual))
             for node, (name, table) in self.shown.items()
@@ -115,19 +119,26 @@ class Binder:
         self._depth += 1
         if self._depth > _MOST_NESTED:
             raise InvalidSql(f"views are nested deeper than {_MOST_NESTED}: one of them may read itself")
-        names = names or self.names
-        with refused(self.context.storage):
-            tree = QueryTree.read(self.workbench.connection, text)
-        query = Query(text, tree)
+        query = self._parsed(text, inside)
         self._queries.append(query)
-        if tree is None:
-            check_syntax(text)
-            self.workbench.forget_views()
-            self._read_without_tree(text, names)
-        else:
-            self._read_tree(query, tree, names, inside)
+        self._read_tree(query, query.tree, names or self.names, inside)
         self._depth -= 1
         return query
+
+    def _parsed(self, text: str, inside: bool) -> Query:
+        with refused(self.context.storage):
+            tree = QueryTree.read(self.workbench.connection, text)
+            if tree is not None:
+                return Query(text, tree)
+            text = quoted_labels(text)
+            check_statement(text)
+            text, lists = with_lists(text, self._token)
+            tree = QueryTree.read(self.workbench.connection, text)
+        if tree is None:
+            raise InvalidSql("this is no query: a part of it changes something")
+        if inside and lists:
+            raise InvalidSql("PIVOT in a view or a macro needs its values: ON name IN ('a', 'b')")
+        return Query(text, tree, lists)
 
     def _read_tree(self, query: Query, tree: QueryTree, names: Names, inside: bool) -> None:
         self.access.check_calls(tree.calls)
@@ -143,15 +154,6 @@ class Binder:
                 own = {column.name.lower() for column in found.source.table.columns}
                 found.virtual |= (VIRTUAL & tree.columns) - own
                 query.shown[id(ref.node)] = (ref.shown_name, found)
-
-    def _read_without_tree(self, text: str, names: Names) -> None:
-        """A PIVOT and the like: whatever could be a name of something is taken for one."""
-        for parts in names_in(text):
-            found = names.relation(parts)
-            if found is not None:
-                self._bind(found, names)
-        for call, arguments in self.access.calls_in(text):
-            self.access.check_table_function(call, arguments)
 
     def _table(
         self, query: Query, tree: QueryTree, ref: TableRef, names: Names, inside: bool
@@ -246,7 +248,7 @@ class Binder:
                 text = overload.sql if is_table else f"SELECT (\n{overload.sql}\n)"
                 query = self._inside(found, text)
                 body = query.sql(self.workbench)
-                changed = query.tree is not None and query.tree.is_changed
+                changed = query.tree.is_changed
                 bodies.append(
                     (body if is_table else body.removeprefix("SELECT ")) if changed else overload.sql
                 )
@@ -297,6 +299,10 @@ class Binder:
                     tree.is_changed = True
             return
         self.access.check_table_function(parts, positional)
+        if self.access.is_reader(parts):
+            # What was checked is what is read, whatever the expression would give a second time.
+            function.node["function"]["children"][0] = constant(self.workbench, positional[0])
+            tree.is_changed = True
 
     def _arguments(self, given: Sequence[TreeNode], parts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
@@ -304,7 +310,9 @@ class Binder:
         if not self.access.needs_values(parts, self.call):
             return positional, named
         for node in given:
-            name, expression = _named(node)
+            name, expression = named_argument(node)
+            if name is None and self.access.is_reader(parts) and has_column(expression):
+                raise InvalidSql(f"{parts[-1]}() takes the names of files, or a parameter, and no column")
             value = self.value(expression)
             if name is None:
                 positional.append(value)
@@ -320,9 +328,7 @@ class Binder:
                 # An unquoted word, as in table_info(orders).
                 return ".".join(expression["column_names"])
             sql = f"SELECT {expression_sql(connection, expression)}"
-            params = self._used(sql)
-            row = connection.execute(sql, *(() if not params else (params,))).fetchone()
-        return None if row is None else row[0]
+        return evaluate(self.workbench, self.context.storage, self.access, sql, self._used)
 
     def _used(self, sql: str) -> Parameters:
         """The parameters that a part of a statement uses: DuckDB refuses others."""
@@ -388,20 +394,42 @@ class Binder:
         pruning: dict[str, Predicate] = {}
         with refused(self.context.storage):
             self._begin()
-            if used and any(query.tree is None or query.tree.has_conditions for query in self._queries):
+            if used and any(query.tree.has_conditions for query in self._queries):
                 pruning = self._pruning(used, queries)
-            for table in used:
-                table.read(self.workbench, self.context.storage, pruning.get(table.prefix))
+            self._plan(used, pruning)
             self._create_views()
+            self._find_lists(queries)
             self.context.engine.verify(*(table.plan for table in used if table.plan is not None))
             return tuple(query.sql(self.workbench) for query in queries)
 
+    def _plan(self, used: Sequence[QueryTable], pruning: Mapping[str, Predicate]) -> None:
+        storage = self.context.storage
+        plans = [table.read(storage, pruning.get(table.prefix)) for table in used]
+        outside = {path for plan in plans for path in files_outside(plan, storage)}
+        outside = {path for path in outside if not self.workbench.reaches(path)}
+        if outside:
+            # Forks may keep their files elsewhere, and files can be added where they are.
+            own = (f"{path.rstrip('/')}/" for path in own_data_paths(self.context.database))
+            folders = tuple(folder for folder in own if any(path.startswith(folder) for path in outside))
+            self.workbench.widen(folders, [path for path in outside if not path.startswith(folders)])
+            self._begin()
+        for table in used:
+            table.show(self.workbench)
+
+    def _find_lists(self, queries: Sequence[Query]) -> None:
+        connection = self.workbench.connection
+        for query in queries:
+            for name, sql in value_queries(self.workbench, query.tree, query.lists) if query.lists else ():
+                params = self._used(sql)
+                rows = connection.execute(sql, *(() if not params else (params,))).fetchall()
+                self.workbench.add_list(name, [str(value) for (value,) in rows])
+
     def _pruning(self, used: Sequence[QueryTable], queries: Sequence[Query]) -> dict[str, Predicate]:
         """Which rows of each table the queries can use, as far as that can be told."""
-        if len(queries) > 1:
+        if len(queries) > 1 or any(query.lists for query in queries):
             return {}
         (query,) = queries
-        if len(used) == len(self._queries) == 1 and query.tree is not None:
+        if len(used) == len(self._queries) == 1 and not query.lists:
             found = own_filter(
                 self.workbench.connection, query.tree, self.params, used[0].source.table.columns
             )
@@ -458,15 +486,6 @@ def _is_ambiguous(parts: Sequence[str], found: Found) -> bool:
     if len(parts) != 2:
         return False
     return parts[0].lower() in {found.catalog.lower(), *_DATABASES}
-
-
-def _named(node: TreeNode) -> tuple[str | None, TreeNode]:
-    """The name of an argument, if it has one: `end => 3`, `end := 3` or `end = 3`."""
-    if node.get("alias"):
-        return str(node["alias"]), node
-    if node.get("type") == "COMPARE_EQUAL" and node["left"].get("class") == "COLUMN_REF":
-        return str(node["left"]["column_names"][-1]), node["right"]
-    return None, node
 
 
 def _past(scope_of: Any, at: AsOf) -> Any:

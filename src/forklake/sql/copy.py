@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from forklake.api.sql_result import SqlResult
 from forklake.engine.query.run import Rows
 from forklake.errors import InvalidSql
@@ -10,6 +12,9 @@ from forklake.sql.constants import text_of
 from forklake.sql.rows import insert_rows
 from forklake.sql.statement import Running
 
+_NAMING = re.compile(
+    r"(?P<name>filename_pattern|file_extension)\"?\s*(?P<value>'[^']*'(?=\s*(?:,|\Z)))?", re.I
+)
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
 
 
@@ -18,7 +23,7 @@ def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
     if running.options.read_only:
         raise InvalidSql("COPY … TO writes a file, and only reading is allowed here")
     path = running.access.check_written(text_of(statement.path, running), "COPY … TO")
-    options = "" if statement.options is None else f" ({statement.options.text})"
+    options = "" if statement.options is None else f" ({_checked(statement.options.text)})"
     with running.binder() as binder:
         (sql,) = binder.prepare(binder.read(statement.query.text))
         quoted = path.replace("'", "''")
@@ -26,6 +31,14 @@ def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
         rows.begin(f"COPY (\n{sql}\n) TO '{quoted}'{options}", binder.used(sql))
         found = rows.all()
     return SqlResult(found, rows_affected=found.column(0)[0].as_py() if found.num_columns else None)
+
+
+def _checked(options: str) -> str:
+    """Refuse options by which files would get names outside of their folder."""
+    for found in _NAMING.finditer(options):
+        if not re.fullmatch(r"'[^'/\\]*'", found["value"] or ""):
+            raise InvalidSql(f"COPY: {found['name']} is a string in single quotes without a slash")
+    return options
 
 
 def copy_from(statement: st.CopyFrom, running: Running) -> SqlResult | int:

@@ -327,9 +327,7 @@ def _(statement: st.ForkCatalog, running: Running) -> SqlResult:
     if statement.ttl is not None:
         options["ttl"] = age(value_of(statement.ttl, running))
     if statement.at is not None:
-        with running.binder() as binder:
-            row = binder.workbench.connection.execute(f"SELECT {statement.at[1].text}").fetchone()
-        options["at"] = None if row is None else row[0]
+        options["at"] = value_of(statement.at[1], running)
     call = {"at": options.get("at"), "ttl": options.get("ttl"), "if_not_exists": statement.if_not_exists}
     return _called(running, "fork", (statement.parent, statement.child), call)
 

@@ -24,6 +24,7 @@ from forklake.model.names import quoted
 from forklake.model.table.columns import Columns, find
 from forklake.sql import statements as st
 from forklake.sql.binder import Binder
+from forklake.sql.constants import value_of
 from forklake.sql.rows import (
     TARGET,
     assigned_values,
@@ -267,8 +268,7 @@ class _Merge:
         told = "a row meets a clause of MERGE that ends it with an error"
         if when.message is None:
             return told
-        row = self.binder.workbench.connection.execute(f"SELECT {when.message.text}").fetchone()
-        return told if row is None else str(row[0])
+        return str(value_of(when.message, self.running))
 
     def _shown(self, returning: st.Fragment, count: int) -> SqlResult:
         names = [column.name for column in self.table.columns]

@@ -25,7 +25,7 @@ from forklake.sql.functions.calls import call_function, hidden_columns
 from forklake.sql.names import Names
 from forklake.sql.options import SqlOptions
 from forklake.sql.statements import ObjectName
-from forklake.store.paths import has_others_files
+from forklake.store.paths import has_others_files, own_data_paths
 
 if TYPE_CHECKING:
     from forklake.sql.session import Session
@@ -54,6 +54,7 @@ class Running:
         return default_access(
             None if found is None else found.name,
             context.storage.data_path,
+            lambda: own_data_paths(context.database),
             allow=options.allow,
             read_only=options.read_only,
             own=self._own_folder,

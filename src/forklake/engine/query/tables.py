@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from forklake.commit.staged import BUFFER, FIRST_ROW_ID, NOT_YET, ROWS_OF_A_FILE
@@ -70,8 +70,8 @@ class QueryTable:
         selected += [f"CAST(NULL AS BIGINT) AS {name}" for name in (ROW_ID, PLACE, POSITION) if self.places]
         self._create(workbench, f"SELECT {', '.join(selected)} FROM {self.prefix}none")
 
-    def read(self, workbench: Workbench, storage: Storage, pruning: Predicate | None) -> Relation:
-        """Let the view show the rows, without files that cannot have any that the query uses."""
+    def read(self, storage: Storage, pruning: Predicate | None) -> ScanPlan:
+        """Plan which files are read: those that may have rows that the query uses."""
         plan = plan_scan(self.source, pruning)
         reader = self.source.reader
         if self.source.is_stored:
@@ -87,20 +87,34 @@ class QueryTable:
             file_name="filename" in self.virtual,
             prefix=self.prefix,
         )
-        found = self.relation = relation(plan, storage, wanted)
+        self.relation = relation(plan, storage, wanted)
+        return plan
+
+    def show(self, workbench: Workbench) -> None:
+        """Let the view show what was planned."""
+        found = self.relation
+        if found is None:
+            raise AssertionError("a table is planned before its rows are shown")
         workbench.register(found.tables)
-        selected = [quoted(column.name) for column in columns]
+        selected = [quoted(column.name) for column in self.source.table.columns]
         shown = {name: _VIRTUAL[name][0] for name in sorted(self.virtual)}
         if any(place.file.begin == NOT_YET for place in found.places):
             shown |= {name: sql for name, sql in _PROVISIONAL.items() if name in shown}
         selected += [f"{sql} AS {name}" for name, sql in shown.items()]
         selected += [ROW_ID, PLACE, POSITION] if self.places else []
         self._create(workbench, f"SELECT {', '.join(selected)} FROM ({found.sql})")
-        return found
 
     def _create(self, workbench: Workbench, query: str) -> None:
         workbench.add_schema(self.catalog, self.schema)
         workbench.execute(f"CREATE OR REPLACE VIEW {self.view} AS {query}")
+
+
+def files_outside(plan: ScanPlan, storage: Storage) -> Iterator[str]:
+    """Files of a plan that are not in the folder of the lake."""
+    for place in plan.files:
+        for file in (place.file, place.file.deletes):
+            if file is not None and not file.path_is_relative:
+                yield storage.address(file.path, False)
 
 
 def _arrow_type(column: Column) -> pa.DataType:

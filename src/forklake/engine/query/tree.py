@@ -141,9 +141,11 @@ class QueryTree:
         ctes = value.get("cte_map")
         if isinstance(ctes, dict):
             for entry in ctes.get("map", ()):
-                # A recursive one names itself; what is not recursive may mean a table of that name.
-                names |= {str(entry["key"]).lower()}
-                self._walk(entry["value"], names)
+                own = names | {str(entry["key"]).lower()}
+                # Only one that is recursive names itself; inside of others, its name is that of a table.
+                is_recursive = entry["value"]["query"]["node"]["type"] == "RECURSIVE_CTE_NODE"
+                self._walk(entry["value"], own if is_recursive else names)
+                names = own
         self._note(value, names)
         for key, child in value.items():
             if key != "cte_map" and isinstance(child, dict | list):

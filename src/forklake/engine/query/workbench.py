@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from forklake.lazy.duckdb import duckdb
 from forklake.model.names import quoted
 
 _MOST_IDLE = 4
+_HAS_TABLE = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = $1"
 _CONFIG = {
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -35,25 +36,56 @@ class Workbench:
     def __init__(
         self, storage: Storage, folders: frozenset[str], owner: object, threads: int | None = None
     ) -> None:
-        """Open it. Afterwards nothing but these folders can be reached, and that cannot be changed."""
+        """Open it. Afterwards nothing but these folders can be reached, and no statement can change that."""
         self.folders = folders
         self.owner = owner
         """The catalog whose statements it runs: it holds views of no other."""
+        self._storage = storage
+        self._threads = threads
+        self._more: frozenset[str] = frozenset()
+        self._files: frozenset[str] = frozenset()
+        self._registered: dict[str, pa.Table] = {}
+        self._temporary: list[str] = []
+        self._lists: list[str] = []
+        self._open()
+
+    def _open(self) -> None:
         spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-sql-{id(self):x}.tmp"
         config: Any = _CONFIG | {"temp_directory": str(spill)}
-        config |= {} if threads is None else {"threads": str(threads)}
+        config |= {} if self._threads is None else {"threads": str(self._threads)}
         self.connection = duckdb.connect(":memory:", config=config)
         run = self.connection.execute
         run("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL arrow_lossless_conversion = true")
-        attach_storage(self.connection, storage)
-        listed = ", ".join(text(folder) for folder in sorted(folders))
-        run(f"SET allowed_directories = [{listed}]; SET enable_external_access = false")
-        run("SET lock_configuration = true")
+        attach_storage(self.connection, self._storage)
+        folders = ", ".join(text(folder) for folder in sorted(self.folders | self._more))
+        files = ", ".join(text(file) for file in sorted(self._files))
+        run(f"SET allowed_directories = [{folders}]; SET allowed_paths = [{files}]")
+        run("SET enable_external_access = false; SET lock_configuration = true")
         self._attached: set[str] = set()
         self._schemas: set[tuple[str, str]] = set()
-        self._registered: list[str] = []
-        self._temporary: list[str] = []
         self._used: tuple[str, str] | None = None
+
+    def reaches(self, path: str) -> bool:
+        """Whether a file can be read."""
+        return path in self._files or any(map(path.startswith, self.folders | self._more))
+
+    def widen(self, folders: Iterable[str], files: Iterable[str]) -> None:
+        """Let it reach more, which takes a new DuckDB: views are gone, and rows that were kept are not."""
+        kept: dict[str, Any] = {
+            name: self.connection.execute(f"FROM temp.main.{quoted(name)}").to_arrow_table()
+            for name in self._temporary
+            if self.connection.execute(_HAS_TABLE, [name]).fetchone() == (1,)
+        }
+        self.connection.close()
+        self._more, self._files = self._more | {*folders}, self._files | {*files}
+        self._open()
+        for name, rows in self._registered.items():
+            self.connection.register(name, rows)
+        for name, rows in kept.items():
+            self.connection.register(f"{name} kept", rows)
+            run = self.connection.execute
+            run(f"CREATE TEMP TABLE {quoted(name)} AS FROM {quoted(f'{name} kept')}")
+            self.connection.unregister(f"{name} kept")
 
     def use(self, catalog: str, schema: str) -> None:
         """Let names without a schema be those of one."""
@@ -75,11 +107,17 @@ class Workbench:
         """Arrow tables, by names that views and queries use."""
         for name, table in tables.items():
             self.connection.register(name, table)
-            self._registered.append(name)
+            self._registered[name] = table
 
     def keep_temporary(self, name: str) -> None:
         """Remember that a statement makes a temporary table."""
         self._temporary.append(name)
+
+    def add_list(self, name: str, values: Sequence[str]) -> None:
+        """A list of strings with a name, for this statement, as PIVOT takes it."""
+        listed = ", ".join(map(text, values))
+        self.connection.execute(f"CREATE OR REPLACE TEMP TYPE {quoted(name)} AS ENUM ({listed})")
+        self._lists.append(name)
 
     def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
         """Run a statement; its result is that of the connection."""
@@ -89,19 +127,13 @@ class Workbench:
         """Let go of the rows that the last statement needed. Views stay, and nobody names them by chance."""
         for name in self._temporary:
             self.connection.execute(f"DROP TABLE IF EXISTS temp.main.{quoted(name)}")
+        for name in self._lists:
+            self.connection.execute(f"DROP TYPE IF EXISTS temp.main.{quoted(name)}")
         for name in self._registered:
             self.connection.unregister(name)
+        self._lists.clear()
         self._temporary.clear()
         self._registered.clear()
-
-    def forget_views(self) -> None:
-        """For statements of which nobody knows what they name."""
-        self.connection.execute("USE memory.main")
-        for catalog in self._attached:
-            self.connection.execute(f"DETACH {quoted(catalog)}")
-        self._attached.clear()
-        self._schemas.clear()
-        self._used = None
 
     def close(self) -> None:
         """Let go of it."""

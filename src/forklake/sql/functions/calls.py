@@ -10,6 +10,7 @@ from forklake.lazy.arrow import pa
 from forklake.sql.functions.function import Arguments, Caller, SqlFunction
 from forklake.sql.functions.introspection import INTROSPECTION
 from forklake.sql.functions.registry import FUNCTIONS
+from forklake.sql.reach import SessionReach
 
 if TYPE_CHECKING:
     from forklake.sql.statement import Running
@@ -44,9 +45,8 @@ def call_function(
         raise InvalidSql(f"{own}() changes something, and only reading is allowed here")
     if session.handle is None:
         raise InvalidSql("say in which catalog: USE a catalog first, or call sql() of the catalog")
-    work = session.work
-    caller = Caller(session.lake, session.handle, work, session.schema)
-    return _run(function, caller, Arguments(list(positional), {key.lower(): v for key, v in named.items()}))
+    caller = Caller(session.lake, session.handle, session.work, session.schema, reach=SessionReach(running))
+    return function.run(caller, Arguments(list(positional), {key.lower(): v for key, v in named.items()}))
 
 
 def hidden_columns(name: Sequence[str]) -> tuple[str, ...]:
@@ -57,10 +57,6 @@ def hidden_columns(name: Sequence[str]) -> tuple[str, ...]:
 
 def _named(name: str) -> SqlFunction | None:
     return FUNCTIONS.get(name) or FUNCTIONS.get(name.removeprefix(_PREFIX))
-
-
-def _run(function: SqlFunction, caller: Caller, arguments: Arguments) -> pa.Table:
-    return function.run(caller, arguments)
 
 
 def _check_catalog(running: Running, name: str) -> None:

@@ -82,7 +82,8 @@ def _row(info: CatalogInfo) -> tuple[object, ...]:
 
 
 def _catalogs(caller: Caller, values: Values) -> pa.Table:
-    return answer(_CATALOGS, map(_row, caller.lake.catalogs(at=values.get("at"))))
+    listed = list(caller.lake.catalogs(at=values.get("at")))
+    return answer(_CATALOGS, map(_row, listed if caller.reach is None else caller.reach.sees(listed)))
 
 
 def _fork(caller: Caller, values: Values) -> pa.Table:
@@ -216,6 +217,7 @@ _TABLES = Parameter("tables", TEXTS)
 _PREFER = Parameter("prefer", one_of("source", "target"))
 _GONE: Columns = {"catalog_name": "VARCHAR"}
 _NAME = Parameter("name", TEXT, is_required=True)
+_OWN = Parameter("name", TEXT, is_required=True, means="fork")
 _CHILD = Parameter("child", TEXT, is_required=True)
 _CHANGES: dict[str, Any] = {"is_change": True, "of_lake": True, "in_transaction": False}
 
@@ -233,11 +235,11 @@ FUNCTIONS = (
         "Forks a catalog.",
         _fork,
         (
-            Parameter("parent", TEXT),
+            Parameter("parent", TEXT, means="fork"),
             _CHILD,
             Parameter("at", MOMENT),
             Parameter("ttl", or_null(AGE)),
-            Parameter("data_path", TEXT),
+            Parameter("data_path", TEXT, means="folder"),
             Parameter("mode", one_of("reference", "copy")),
             Parameter("if_not_exists", FLAG),
         ),
@@ -249,7 +251,11 @@ FUNCTIONS = (
         "fork_catalog",
         "Forks a catalog, with a folder or bucket of its own for new files.",
         _fork,
-        (Parameter("parent", TEXT, is_required=True), _CHILD, Parameter("data_path", TEXT)),
+        (
+            Parameter("parent", TEXT, is_required=True, means="fork"),
+            _CHILD,
+            Parameter("data_path", TEXT, means="folder"),
+        ),
         (("parent", "child", "data_path"),),
         columns=_FORKED,
         **_CHANGES,
@@ -259,8 +265,8 @@ FUNCTIONS = (
         "Merges what a catalog did into another one.",
         _merge,
         (
-            Parameter("source", TEXT),
-            Parameter("into", TEXT),
+            Parameter("source", TEXT, means="fork"),
+            Parameter("into", TEXT, means="relative"),
             _PREFER,
             _TABLES,
             Parameter("dry_run", FLAG),
@@ -273,7 +279,12 @@ FUNCTIONS = (
         "conflicts",
         "What a merge would be refused for.",
         _conflicts,
-        (Parameter("source", TEXT), Parameter("into", TEXT), _PREFER, _TABLES),
+        (
+            Parameter("source", TEXT, means="fork"),
+            Parameter("into", TEXT, means="relative"),
+            _PREFER,
+            _TABLES,
+        ),
         (("source", "into"),),
         columns=_CONFLICTS,
         of_lake=True,
@@ -282,7 +293,7 @@ FUNCTIONS = (
         "diff",
         "What a fork changed since it was forked, or what a catalog did that another has not seen.",
         _diff,
-        (Parameter("catalog", TEXT), Parameter("other", TEXT)),
+        (Parameter("catalog", TEXT, means="fork"), Parameter("other", TEXT, means="relative")),
         (("catalog", "other"),),
         columns=_DIFF,
         of_lake=True,
@@ -291,14 +302,18 @@ FUNCTIONS = (
         "diff_rows",
         "The rows of a table that a fork changed since it was forked, or that another has not seen.",
         _diff_rows,
-        (Parameter("table", TEXT, is_required=True), Parameter("other", TEXT)),
+        (Parameter("table", TEXT, is_required=True), Parameter("other", TEXT, means="relative")),
         (("table", "other"),),
     ),
     SqlFunction(
         "replay",
         "Replays the changes of a fork on top of its parent or of another catalog.",
         _replay,
-        (Parameter("fork", TEXT), Parameter("onto", TEXT), Parameter("dry_run", FLAG)),
+        (
+            Parameter("fork", TEXT, means="fork"),
+            Parameter("onto", TEXT, means="relative"),
+            Parameter("dry_run", FLAG),
+        ),
         (("fork", "onto"),),
         columns=_REPLAYED,
         **_CHANGES,
@@ -316,7 +331,7 @@ FUNCTIONS = (
         "drop_catalog",
         "Drops a catalog. No other catalog loses anything.",
         _drop_catalog,
-        (_NAME, Parameter("if_exists", FLAG)),
+        (_OWN, Parameter("if_exists", FLAG)),
         (("name",),),
         columns=_NAMED,
         **_CHANGES,
@@ -341,7 +356,7 @@ FUNCTIONS = (
         "rename_catalog",
         "Gives a catalog another name.",
         _rename_catalog,
-        (_NAME, Parameter("new_name", TEXT, is_required=True)),
+        (_OWN, Parameter("new_name", TEXT, is_required=True)),
         (("name", "new_name"),),
         columns=_NAMED,
         **_CHANGES,
@@ -350,7 +365,7 @@ FUNCTIONS = (
         "set_ttl",
         "Sets the time to live of a catalog, counted from now; NULL removes it.",
         _set_ttl,
-        (_NAME, Parameter("ttl", or_null(AGE), is_required=True)),
+        (_OWN, Parameter("ttl", or_null(AGE), is_required=True)),
         (("name", "ttl"),),
         columns=SUCCESS,
         **_CHANGES,

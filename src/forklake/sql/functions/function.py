@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from forklake.api.scoped import scope_of
 from forklake.errors import InvalidArgument
@@ -16,10 +16,34 @@ if TYPE_CHECKING:
     from forklake.api.catalog import Catalog
     from forklake.api.lake import Lake
     from forklake.api.transaction import Transaction
-    from forklake.model.entities import View
+    from forklake.model.entities import CatalogInfo, View
 
 Values = Mapping[str, Any]
 """Checked values by the names of parameters; those that were not given are missing."""
+
+
+class Reach(Protocol):
+    """What a caller may name beside its own catalog; it refuses all else."""
+
+    def check_file(self, path: str, what: str) -> None:
+        """A file that is read."""
+        ...
+
+    def check_folder(self, path: str, what: str) -> None:
+        """A folder that is written to."""
+        ...
+
+    def check_fork(self, name: str) -> None:
+        """The catalog itself or a fork of it."""
+        ...
+
+    def check_relative(self, name: str) -> None:
+        """One of these, or a catalog that it was forked from."""
+        ...
+
+    def sees(self, listed: list[CatalogInfo]) -> list[CatalogInfo]:
+        """Of a listing, those that it may know of."""
+        ...
 
 
 def _unknown(view: View) -> None:
@@ -40,6 +64,8 @@ class Caller:
     is_read_only: bool = False
     view_columns: Callable[[View], Sequence[tuple[str, str]] | None] = _unknown
     """Names and types of the columns of a view; None if it cannot be read as it is."""
+    reach: Reach | None = None
+    """None for the program itself, which may name everything."""
 
     @property
     def base(self) -> int:
@@ -74,6 +100,23 @@ class Parameter:
     value: Value
     """What it may be."""
     is_required: bool = False
+    means: Literal["value", "file", "folder", "fork", "relative"] = "value"
+    """What it names, for `Reach` to check: files, or catalogs."""
+
+    def check(self, reach: Reach, value: Any, function: str) -> None:
+        """Refuse a value that names what the caller may not reach."""
+        for one in value if isinstance(value, list | tuple) else [value]:
+            match self.means:
+                case "file":
+                    reach.check_file(one, f"{function}()")
+                case "folder":
+                    reach.check_folder(one, f"{function}()")
+                case "fork":
+                    reach.check_fork(one)
+                case "relative":
+                    reach.check_relative(one)
+                case "value":
+                    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +145,10 @@ class SqlFunction:
         values = self.checked(arguments)
         if caller.is_in_transaction and not self.in_transaction:
             raise InvalidArgument(f"{self.name} cannot be part of a transaction: COMMIT or ROLLBACK first")
+        if caller.reach is not None:
+            for parameter in self.parameters:
+                if values.get(parameter.name) is not None:
+                    parameter.check(caller.reach, values[parameter.name], self.name)
         return self.body(caller, values)
 
     def checked(self, arguments: Arguments) -> Values:

@@ -123,7 +123,7 @@ FUNCTIONS = (
         _add_data_files,
         (
             _TABLE,
-            Parameter("path", TEXTS, is_required=True),
+            Parameter("path", TEXTS, is_required=True, means="file"),
             _SCHEMA,
             Parameter("hive_partitioning", FLAG),
             Parameter("ignore_extra_columns", FLAG),
