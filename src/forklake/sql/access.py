@@ -86,7 +86,7 @@ class Access:
         return parts[-1].lower() in _READERS
 
     def check_written(self, path: object, what: str) -> str:
-        """Refuse to write where nobody allowed it, or around files of the lake, which are its own business."""
+        """Refuse to write where nobody allowed it, or around files of the lake."""
         if isinstance(path, str) and self._is_allowed(path):
             real = _resolved(path)
             if any(_is_inside(folder, real) for folder in self._protected()):

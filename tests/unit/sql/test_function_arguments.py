@@ -71,8 +71,8 @@ FITTING: list[tuple[v.Value, Any, Any]] = [
     (v.FLAG, "False", False),
     (v.WHOLE, 7, 7),
     (v.WHOLE, Decimal(7), 7),
-    (v.WHOLES, [1, 2], [1, 2]),
-    (v.WHOLES, 1, [1]),
+    (v.VERSIONS, [1, 2], [1, 2]),
+    (v.VERSIONS, 1, [1]),
     (v.SHARE, 0, 0.0),
     (v.SHARE, Decimal("0.5"), 0.5),
     (v.TIME, NOON, NOON),
@@ -93,7 +93,7 @@ WRONG: list[tuple[v.Value, list[Any]]] = [
     (v.TEXTS, [[], [1], 1]),
     (v.FLAG, [1, "yes", "", Decimal(1)]),
     (v.WHOLE, [True, 1.0, "1", Decimal("1.5")]),
-    (v.WHOLES, [["a"], True, 1.5]),
+    (v.VERSIONS, [["a"], True, 1.5]),
     (v.SHARE, [True, -0.1, 1.1, float("nan"), "0.5"]),
     (v.TIME, [7, "noon", "", timedelta(1)]),
     (v.MOMENT, [True, 1.5, "7 days"]),
@@ -111,7 +111,7 @@ def test_values_are_read(value: v.Value, given: Any, read: Any) -> None:
 
 @pytest.mark.parametrize(("value", "given"), WRONG)
 def test_other_values_are_refused_with_what_is_allowed(value: v.Value, given: list[Any]) -> None:
-    for one in [*given, None]:
+    for one in [*given, *(() if value.allows_null else (None,))]:
         with pytest.raises(InvalidArgument) as caught:
             value.checked(one, "call_me", "one")
         assert str(caught.value).startswith(f"call_me: one is {value.what}, not ")
