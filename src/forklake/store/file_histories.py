@@ -35,9 +35,12 @@ def file_histories(
         found[catalog, file] = FileHistory(records, end)
     for catalog, *row in database.rows("delete_histories", catalogs=listed, files=wanted):
         deletes = delete_file(row)
-        found[catalog, deletes.data_file_id].deletes.append(deletes)
+        # What a file has lost may be there for longer than the file: it is collected on its own.
+        if (catalog, deletes.data_file_id) in found:
+            found[catalog, deletes.data_file_id].deletes.append(deletes)
     for catalog, file, position, begin in database.rows(
         "inlined_delete_histories", catalogs=listed, files=wanted
     ):
-        found[catalog, file].inlined.setdefault(begin, []).append(position)
+        if (catalog, file) in found:
+            found[catalog, file].inlined.setdefault(begin, []).append(position)
     return found

@@ -64,13 +64,16 @@ def file_states(
     if not found:
         return {}
     tables = json.dumps(sorted({state.table for state in found.values()}))
+    # What a file has lost may be there for longer than the file: it is collected on its own.
     for row in database.rows("delete_states", catalog=catalog, files=listed, tables=tables, at=at):
         deletes = delete_file(row)
-        state = found[deletes.data_file_id]
-        found[deletes.data_file_id] = replace(state, file=replace(state.file, deletes=deletes))
+        state = found.get(deletes.data_file_id)
+        if state is not None:
+            found[deletes.data_file_id] = replace(state, file=replace(state.file, deletes=deletes))
     positions: dict[DataFileId, dict[int, SnapshotId]] = {}
     for file, position, begin in database.rows("inlined_delete_states", catalog=catalog, files=listed, at=at):
-        positions.setdefault(file, {})[position] = begin
+        if file in found:
+            positions.setdefault(file, {})[position] = begin
     return found | {file: _with_inlined(found[file], begins) for file, begins in positions.items()}
 
 

@@ -319,6 +319,25 @@ def test_merges_of_copies_find_rows_that_were_moved_on_both_sides(
     assert left_behind(raw) == {} and not files(tmp_path)
 
 
+def test_what_a_copy_had_deleted_inline_goes_with_its_row_of_the_file(lake: forklake.Lake, raw: Any) -> None:
+    """Another catalog still has a row of that file: the copy is merged without it."""
+    shop = lake.create_catalog("shop")
+    shop.create_table("t", "id INT, v VARCHAR")
+    agent = lake.fork("shop", "agent")
+    agent.table("t").append(rows(0, 3))
+    agent.table("t").delete("id < 2")
+    agent.table("t").update({"v": "'new'"}, "id = 2")
+    lake.fork("agent", "between")
+    copy = lake.fork("between", "copy", mode="copy")
+    lake.drop_catalog("between")
+    copy.expire(older_than=NOW)
+    agent.expire(older_than=NOW)
+    lake.collect_garbage(older_than=NOW)
+    assert raw("SELECT DISTINCT catalog_id FROM ducklake_inlined_delete") == [(agent.id,)]
+    copy.merge_into("shop")
+    assert shop.table("t").to_pylist() == [{"id": 2, "v": "new"}]
+
+
 @pytest.mark.parametrize("by", ["the parent", "another fork", "a fork of that"])
 def test_a_merge_tells_later_ones_what_a_catalog_did_that_is_gone_since(
     lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path, by: str

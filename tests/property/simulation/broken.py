@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from forklake.fork import create
@@ -74,6 +74,24 @@ VARIANTS: dict[str, Prepare] = {
             "JOIN ducklake_catalog_head h ON h.catalog_id = l.source_catalog_id",
         )
     ),
+    "history ignored": _with(
+        **_edited(
+            "note_own_reach",
+            "COALESCE(h.oldest_snapshot, 0), l.max_snapshot",
+            "h.snapshot_id, l.max_snapshot",
+        )
+    ),
+    "masks ignored": _with(
+        drop_masks_of_data_file="DELETE FROM ducklake_inherited_end WHERE entity = 'data_file'"
+    ),
+    "what merges compare with ignored": _with(note_merged_reach="DELETE FROM ducklake_reach WHERE false"),
+    "what commits did is forgotten with their snapshots": _with(
+        **_edited(
+            "history_bounds",
+            "ELSE COALESCE(l.copied_snapshot, l.max_snapshot) END) AS low",
+            "ELSE h.oldest_snapshot END) AS low",
+        )
+    ),
     "no lock against forks": lambda _: None,
 }
 
@@ -93,13 +111,25 @@ def _look_at_nothing(*_: object) -> None:
     """Whoever forks has looked before, when nobody had expired the snapshot."""
 
 
-CAUGHT: dict[str, tuple[range, str]] = {
-    "live data files only": (range(3), "all"),
-    "delete files ignored": (range(10), "all"),
-    "one phase": (range(10), "merges"),
-    "reservations ignored": (range(40), "distributed"),
-    "adopted files ignored": (range(20), "merges"),
-    "the parent's oldest snapshot for its forks": (range(40), "forks"),
-    "no lock against forks": (range(60), "races"),
+class Programs(NamedTuple):
+    """Programs that keep to some verbs: one of them fails."""
+
+    seeds: Sequence[int]
+    focus: str
+    share: float = 0.9
+    """Of rounds in which several clients are at work."""
+
+
+CAUGHT: dict[str, Programs] = {
+    "live data files only": Programs(range(3), "all"),
+    "delete files ignored": Programs(range(10), "all"),
+    "history ignored": Programs(range(10), "merges"),
+    "masks ignored": Programs(range(10), "merges"),
+    "one phase": Programs(range(10), "merges"),
+    "reservations ignored": Programs(range(40), "distributed"),
+    "adopted files ignored": Programs(range(20), "merges"),
+    "the parent's oldest snapshot for its forks": Programs(range(40), "forks"),
+    "what merges compare with ignored": Programs((29, 39), "relatives", share=0.0),
+    "what commits did is forgotten with their snapshots": Programs((21,), "relatives", share=0.0),
+    "no lock against forks": Programs(range(60), "races"),
 }
-"""Seeds of programs that keep to some verbs: one of them fails."""

@@ -124,14 +124,28 @@ class Checker:
             extra = rows.keys() - reached.keys() - picture.needed_to_merge(entity).keys()
             if extra:
                 raise Violation(f"nobody reaches {[rows[place] for place in extra]} in {table}")
+        self._check_inlined_deletes(picture)
         self._check_disk(picture)
         if picture.rows["ducklake_files_scheduled_for_deletion"]:
             raise Violation(f"files are scheduled: {picture.rows['ducklake_files_scheduled_for_deletion']}")
-        for part in ("ducklake_inlined_file", "ducklake_file_column_stats", "ducklake_inlined_delete"):
-            files = {row["data_file_id"] for row in picture.rows["ducklake_data_file"]}
-            lost = {row["data_file_id"] for row in picture.rows[part]} - files
+        places = {(row["catalog_id"], row["data_file_id"]) for row in picture.rows["ducklake_data_file"]}
+        for part in ("ducklake_inlined_file", "ducklake_file_column_stats"):
+            lost = {(row["catalog_id"], row["data_file_id"]) for row in picture.rows[part]} - places
             if lost:
                 raise Violation(f"{part} tells of files {lost} that are gone")
+
+    def _check_inlined_deletes(self, picture: Picture) -> None:
+        """Whoever deleted rows of a file inline sees the file."""
+        seen = {
+            (viewer, row["data_file_id"])
+            for viewer in picture.sources
+            for row, _ in picture.seen("data_file", viewer)
+        }
+        deleted = {
+            (row["catalog_id"], row["data_file_id"]) for row in picture.rows["ducklake_inlined_delete"]
+        }
+        if deleted - seen:
+            raise Violation(f"rows are deleted in files that are not seen there: {deleted - seen}")
 
     def _check_disk(self, picture: Picture) -> None:
         named = {

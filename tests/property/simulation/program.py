@@ -72,6 +72,10 @@ FOCUSES: dict[str, tuple[str, ...]] = {
     "merges": (
         "catalog.fork", "catalog.merge", "row.append", "row.delete", "cleaning.collect", "catalog.drop",
     ),
+    "relatives": (
+        "row.append", "row.update", "row.delete", "row.compact", "catalog.fork", "catalog.merge",
+        "cleaning.expire_all", "cleaning.collect",
+    ),
 }  # fmt: skip
 """Verbs that some programs keep to more than others do, so that they meet."""
 MORE = 4

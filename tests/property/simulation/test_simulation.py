@@ -68,11 +68,11 @@ def test_nothing_is_lost_and_nothing_is_left_on_postgresql(postgres_server: str)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", CAUGHT)
 def test_what_cleans_too_much_is_caught(name: str) -> None:
-    seeds, focus = CAUGHT[name]
+    seeds, focus, share = CAUGHT[name]
     with lakes("sqlite") as found, broken(name) as prepare:
         runs = Runs(found, STEPS, prepare=prepare)
         assert any(
-            runs.failure(seed, program(seed, STEPS, focus=focus, only=focus != "all", share=0.9))
+            runs.failure(seed, program(seed, STEPS, focus=focus, only=focus != "all", share=share))
             for seed in seeds
         )
 

@@ -407,9 +407,12 @@ SELECT count(*), COALESCE(sum(bytes), 0)
           FROM ducklake_delete_file e WHERE out_of_reach(delete_file) AND e.path <> '' GROUP BY e.path) found;
 
 -- name: drop_inlined_deletes
--- Positions in files that no catalog has any more, or that only a forgotten one had deleted.
+-- Positions in files that the catalog that deleted them has no row of any more, or that only a forgotten one had deleted.
 DELETE FROM ducklake_inlined_delete
- WHERE NOT EXISTS (SELECT 1 FROM ducklake_data_file f WHERE f.data_file_id = ducklake_inlined_delete.data_file_id)
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_data_file f
+                     JOIN ducklake_catalog_lineage l ON l.source_catalog_id = f.catalog_id
+                    WHERE f.data_file_id = ducklake_inlined_delete.data_file_id
+                      AND l.catalog_id = ducklake_inlined_delete.catalog_id AND l.max_snapshot >= f.begin_snapshot)
     OR unseen(ducklake_inlined_delete.catalog_id);
 
 -- name: drop_columns
