@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from forklake.model.names import quoted
-from forklake.model.types.data_types import DataType, List, Map, Scalar, Struct, can_widen, to_sql
+from forklake.model.types.data_types import DataType, List, Map, Scalar, Struct, can_promote, to_sql
 from tests.property.table_values import arrow_type, identity, plain, widened
 
 
@@ -246,7 +246,7 @@ class Table:
     def alter_type(self, path: Sequence[str], type: DataType) -> Table:
         target = self.at(path)
         old = target.type
-        assert can_widen(old, type)
+        assert can_promote(old, type)
 
         def wider(column: Column) -> Column:
             default = column.default

@@ -25,7 +25,7 @@ from forklake.model.types.data_types import (
     Map,
     Scalar,
     Struct,
-    can_widen,
+    can_promote,
     to_sql,
 )
 
@@ -116,9 +116,9 @@ def widened(value: Any, old: DataType, new: DataType) -> Any:
             return value * DAY * 10**6
         case Scalar(before), Scalar(after) if before in UNITS:
             return value * (UNITS[after] // UNITS[before])
-        case _, Scalar("float64"):
+        case _, Scalar("float32" | "float64"):
             return float(value)
-        case _, Decimal() | Scalar("int128"):
+        case _, Decimal() | Scalar("int128" | "uint128"):
             return Number(value)
         case _:
             return value
@@ -310,4 +310,4 @@ def types(depth: int = 2) -> st.SearchStrategy[DataType]:
 def wider_types(type: DataType) -> list[DataType]:
     """What a column of a type may become."""
     extra: list[DataType] = [Decimal(20, 0), Decimal(22, 2), Decimal(38, 4), Decimal(38, 10)]
-    return [other for other in (*LEAVES, *extra) if other != type and can_widen(type, other)]
+    return [other for other in (*LEAVES, *extra) if other != type and can_promote(type, other)]

@@ -199,6 +199,33 @@ def test_a_transaction_reads_what_it_has_written(on_spark: SparkCatalog, catalog
     assert on_spark.read("t").count() == 10
 
 
+def test_columns_that_were_promoted_are_read_whatever_type_files_have(
+    on_spark: SparkCatalog, catalog: forklake.Catalog
+) -> None:
+    columns = {"f": ("TINYINT", "FLOAT"), "s": ("UTINYINT", "SMALLINT"), "u": ("UINTEGER", "UBIGINT"),
+               "t": ("TIMESTAMP", "TIMESTAMPTZ"), "d": ("DATE", "TIMESTAMPTZ")}  # fmt: skip
+    old = ["-7, 200, 4000000000, TIMESTAMP '2025-01-15 12:30:45', DATE '2025-01-15'"] * 3
+    listed = ", ".join(f"{name} {before}" for name, (before, _) in columns.items())
+    catalog.sql(f"CREATE TABLE t ({listed})")
+    catalog.sql(f"INSERT INTO t VALUES ({'), ('.join(old)})")
+    catalog.sql(f"INSERT INTO t VALUES ({old[0]})")
+    for name, (_, after) in columns.items():
+        catalog.sql(f"ALTER TABLE t ALTER {name} SET DATA TYPE {after}")
+    new = "0.5, -1, 18446744073709551615, '2025-01-15 12:30:45+02', '2025-01-15 00:00:00+00'"
+    catalog.sql(f"INSERT INTO t VALUES ({'), ('.join([new] * 3)})")
+    table = catalog.table("t")
+    assert same_rows(on_spark, table) == 7
+    assert same_rows(on_spark, table, "f = -7 AND u = 4000000000") == 4
+    on_spark.update("t", {"s": "s + 1"}, "t = '2025-01-15 12:30:45+00'")
+    assert catalog.sql("SELECT s, count(*) FROM t GROUP BY s ORDER BY s").to_rows() == [(-1, 3), (201, 4)]
+    assert same_rows(on_spark, table) == 7
+    with catalog.transaction() as tx:
+        made = tx.create_table("n", "v TIMESTAMP")
+        made.append([{"v": datetime(2025, 1, 15, 12, 30, 45)}] * 5)
+        tx.table("n").alter_type("v", "TIMESTAMPTZ")
+        assert same_rows(SparkCatalog(on_spark.spark, tx), tx.table("n")) == 5
+
+
 def test_a_fork_reads_what_it_inherited_and_what_it_did(on_spark: SparkCatalog, tmp_path: Path) -> None:
     catalog = on_spark.catalog
     assert isinstance(catalog, forklake.Catalog)

@@ -13,6 +13,7 @@ from forklake.model.entities import Column, Table
 from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import PartitionField, Partitioning, SortKey, SortOrder
+from forklake.model.types.data_types import can_widen, from_ducklake_name
 from forklake.scan.scan_plan import Source, Uncommitted
 from forklake.store.catalog_state import CatalogState
 from forklake.store.files import FileReader, tables_with_files, tables_with_inlined_rows
@@ -66,6 +67,7 @@ class RowDraft:
             self.partitioning(table),
             has_old_names,
             steady,
+            self._promoted(table),
             Uncommitted() if rows is None else rows.seen(),
             table.id >= 0,
         )
@@ -188,6 +190,23 @@ class RowDraft:
                     inside[top.id] &= is_steady(child, parent.id)
         steady = frozenset(top.id for top in table.columns if inside[top.id] and is_steady(top, None))
         return begins, not all(inside.values()), steady
+
+    def _promoted(self, table: Table) -> frozenset[ColumnId]:
+        """The columns in which something had a type that only DuckDB reads as the present one."""
+        history = [] if table.id < 0 else self.state.column_history(table.id)
+        types: dict[ColumnId, set[str]] = {}
+        for entry in history:
+            types.setdefault(entry.column_id, set()).add(entry.type)
+
+        def is_promoted(column: Column) -> bool:
+            former = types.get(column.id, set()) - {column.type}
+            return any(not can_widen(from_ducklake_name(old), column.data_type) for old in former)
+
+        return frozenset(
+            top.id
+            for top in table.columns
+            if any(is_promoted(column) for column in top.walk() if not column.children)
+        )
 
     def restore_layout(self, table: Table, part: Partitioning | None, order: SortOrder | None) -> None:
         """Stage the layout that a table had. One that has ended is another object from now on."""

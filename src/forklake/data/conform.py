@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forklake.data.defaults import initial_of
 from forklake.data.input.lossless import fit
 from forklake.data.parquet.schema import FIELD_ID, arrow_schema, file_type
@@ -76,6 +78,9 @@ def _evolved(array: pa.Array, known: pa.DataType, column: Column) -> pa.Array:
             keys = _evolved(array.keys, known.key_type, column.children[0])
             items = _evolved(array.items, known.item_type, column.children[1])
             return pa.MapArray.from_arrays(offsets_of(array), keys, items, type=file_type(column))
+        case "timestamptz" if pa.types.is_date(known) or (pa.types.is_timestamp(known) and known.tz is None):
+            # The column had no zone before: what it held is taken for UTC.
+            return fit(array, replace(column, type="timestamp")).cast(file_type(column))
         case _:
             return fit(array, column)
 

@@ -109,6 +109,8 @@ class ScanPlan:
     """Whether files may know fields inside structs by other names than the table does now."""
     steady: frozenset[ColumnId] = frozenset()
     """The columns that every file of ours knows by their present names, if it knows these at all."""
+    promoted: frozenset[ColumnId] = frozenset()
+    """The columns that files of ours may have in types which not every engine reads as those of the table."""
     find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
@@ -162,6 +164,8 @@ class Source:
     has_old_names: bool = False
     steady: frozenset[ColumnId] = frozenset()
     """The columns that never had other names, as had nothing inside of them, and whose names no other had."""
+    promoted: frozenset[ColumnId] = frozenset()
+    """The columns in which something had a type that only DuckDB reads as the present one."""
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
     is_stored: bool = True
     """False for a table that a transaction has just made: the database knows nothing of it."""
@@ -205,6 +209,7 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
         mappings,
         source.has_old_names,
         source.steady,
+        source.promoted,
         lambda: () if predicate is None or not source.is_stored else _pruned(source, predicate),
     )
 

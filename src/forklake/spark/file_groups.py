@@ -79,7 +79,11 @@ def grouped(plan: ScanPlan, storage: Storage, columns: Columns) -> Grouped:
     looked_at = [
         file
         for file in plan.files
-        if defaulted or file.file.mapping_id is not None or not is_ours(file.path, file.file.path_is_relative)
+        if defaulted
+        or plan.promoted
+        or file.file.source < 0
+        or file.file.mapping_id is not None
+        or not is_ours(file.path, file.file.path_is_relative)
     ]
     schemas = _footers(storage, looked_at)
     for file in plan.files:
@@ -125,6 +129,8 @@ def _group(
         found = {id_of(field): field for field in schema}
         if not ours and (_is_hidden(file.path) or not _fits_by_id(found, columns)):
             return None, None
+        if ours and not _fits_by_id(found, _promoted(plan, file, columns)):
+            return None, None
         absent = frozenset(column.id for column in defaulted if column.id not in found)
     # What a transaction has renamed since it wrote a file is not known yet.
     sure = ours and file.file.source >= 0
@@ -133,6 +139,14 @@ def _group(
     }
     disguised = frozenset(c.id for c in columns if c.children and names[c.id] != c.name)
     return (sure, absent), Group(columns, names, None, disguised, absent)
+
+
+def _promoted(plan: ScanPlan, file: ScanFile, columns: Columns) -> Columns:
+    """Columns that a file of ours may have in another type; what a transaction changed is not known yet."""
+    is_new = file.file.source < 0
+    return tuple(
+        column for column in columns if column.id in plan.promoted or (is_new and not column.children)
+    )
 
 
 def _may_show(plan: ScanPlan, column: Column) -> bool:

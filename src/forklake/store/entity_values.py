@@ -14,28 +14,30 @@ from forklake.store.entity_rows import RowKey
 
 
 class ColumnName(NamedTuple):
-    """A name that a column had from some snapshot on."""
+    """A name and a type that a column had from some snapshot on."""
 
     column_id: ColumnId
     parent: ColumnId | None
     name: str
+    type: str
+    """The type that it had then, as DuckLake spells it."""
     begin: SnapshotId | None
     """None for a name that a column had only in a fork which was merged."""
 
 
 def column_names(rows: Iterable[Row]) -> list[ColumnName]:
-    """Names of columns from their versions, in order; a column that was gone in between begins anew."""
+    """Names and types of columns from their versions, in order; one that was gone in between begins anew."""
     names: dict[ColumnName, None] = {}
     ends: dict[ColumnId, tuple[SnapshotId, SnapshotId | None]] = {}
-    for column, parent, name, begin, end in rows:
+    for column, parent, name, type, begin, end in rows:
         if begin == end:
-            names[ColumnName(column, parent, name, None)] = None
+            names[ColumnName(column, parent, name, type, None)] = None
             continue
         start, last = ends.get(column, (begin, begin))
         if last is not None and last < begin:
             start = begin
         ends[column] = (start, end)
-        names[ColumnName(column, parent, name, start)] = None
+        names[ColumnName(column, parent, name, type, start)] = None
     return list(names)
 
 

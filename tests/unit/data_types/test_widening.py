@@ -21,6 +21,7 @@ from forklake.model.types.data_types import (
     Map,
     Scalar,
     Struct,
+    can_promote,
     can_widen,
     from_ducklake_name,
     parse,
@@ -172,6 +173,27 @@ def test_no_two_types_widen_into_each_other(a: DataType, b: DataType) -> None:
 def test_widening_twice_is_a_widening(a: DataType, b: DataType, c: DataType) -> None:
     if can_widen(a, b) and can_widen(b, c):
         assert can_widen(a, c)
+
+
+def test_a_column_may_become_more_than_what_every_reader_takes_for_the_same() -> None:
+    every = [*map(Scalar, NAMES)]
+    more: dict[str, set[str]] = {}
+    for old in every:
+        for new in every:
+            assert not can_widen(old, new) or can_promote(old, new)
+            assert old == new or not (can_promote(old, new) and can_promote(new, old))
+            if can_promote(old, new) and not can_widen(old, new):
+                more.setdefault(old.name, set()).add(new.name)
+    signed = {"int16", "int32", "int64", "int128"}
+    assert more == {
+        "int8": {"float32"},
+        "int16": {"float32"},
+        "uint8": {*signed, "uint64", "uint128", "float32"},
+        "uint16": {*signed - {"int16"}, "uint64", "uint128", "float32"},
+        "uint32": {"int64", "int128", "uint64", "uint128", "float64"},
+        "uint64": {"int128", "uint128"},
+        **{key: {"timestamptz"} for key in ("date", "timestamp_s", "timestamp_ms", "timestamp")},
+    }
 
 
 def test_widening_twice_is_a_widening_for_every_triple_of_the_table() -> None:

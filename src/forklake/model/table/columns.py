@@ -12,7 +12,16 @@ from forklake.model.ids import ColumnId
 from forklake.model.names import check_name, check_text, split_name
 from forklake.model.sql.constants import NULL, Null, literal
 from forklake.model.sql.ddl import ColumnSpec
-from forklake.model.types.data_types import DataType, List, Map, Struct, can_widen, to_ducklake_name, to_sql
+from forklake.model.types.data_types import (
+    DataType,
+    List,
+    Map,
+    Scalar,
+    Struct,
+    can_promote,
+    to_ducklake_name,
+    to_sql,
+)
 
 Columns = tuple[Column, ...]
 ColumnPath = str | Sequence[str]
@@ -150,9 +159,24 @@ def alter_type(columns: Columns, path: ColumnPath, type: DataType) -> Columns:
     refusal = f'"{target.name}" is {to_sql(old)} and cannot become {to_sql(type)}'
     if target.children or isinstance(type, List | Map | Struct):
         raise InvalidSchemaChange(f"{refusal}: change the fields inside it one by one")
-    if not can_widen(old, type):
+    if not can_promote(old, type):
         raise InvalidSchemaChange(f"{refusal} without loss: only wider types fit")
-    return _changed(columns, path, lambda column: replace(column, type=to_ducklake_name(type)))
+    return _changed(columns, path, lambda column: _promoted(column, type))
+
+
+def _promoted(column: Column, type: DataType) -> Column:
+    """The column in a wider type. Literals are kept as text, and those of timestamps with a zone have one."""
+    initial, default = column.initial_default, column.default
+    if type == Scalar("timestamptz"):
+        initial = None if initial is None else _in_utc(initial)
+        if default is not None and default.kind == "literal":
+            default = replace(default, value=_in_utc(default.value))
+    return replace(column, type=to_ducklake_name(type), initial_default=initial, default=default)
+
+
+def _in_utc(text: str) -> str:
+    clock = "" if ":" in text else " 00:00:00"
+    return f"{text}{clock}+00" if text[:1].isdigit() else text
 
 
 def reshape(columns: Columns, path: ColumnPath, type: DataType, last_id: int) -> Columns:

@@ -391,8 +391,31 @@ _WIDER: dict[str, tuple[str, ...]] = {
     "timestamp_s": ("timestamp_ms", "timestamp"),
     "timestamp_ms": ("timestamp",),
 }
+# What a column may become beyond that: DuckDB reads it exactly, also after several such steps, and reads
+# these files for Spark. A timestamp without a zone is taken for one in UTC.
+_PROMOTED: dict[str, tuple[str, ...]] = {
+    "int8": ("float32",),
+    "int16": ("float32",),
+    "uint8": ("uint64", "uint128", "int16", "int32", "int64", "int128", "float32"),
+    "uint16": ("uint64", "uint128", "int32", "int64", "int128", "float32"),
+    "uint32": ("uint64", "uint128", "int64", "int128", "float64"),
+    "uint64": ("uint128", "int128"),
+    "date": ("timestamptz",),
+    "timestamp_s": ("timestamptz",),
+    "timestamp_ms": ("timestamptz",),
+    "timestamp": ("timestamptz",),
+}
 # Digits before the point that a decimal needs to take an integer; Spark counts by Parquet's 32 and 64 bits.
 _DIGITS = {"int8": 10, "int16": 10, "int32": 10, "int64": 20}
+
+
+def can_promote(old: DataType, new: DataType) -> bool:
+    """Whether a column may get the type: DuckDB reads files of the old one as the new one without loss."""
+    match old, new:
+        case Scalar(a), Scalar(b) if b in _PROMOTED.get(a, ()):
+            return True
+        case _:
+            return can_widen(old, new)
 
 
 def can_widen(old: DataType, new: DataType) -> bool:

@@ -275,7 +275,7 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
 -- name: column_names
 -- The versions of each column of a table, nested fields too. One that begins and ends at once was never to be seen here:
 -- it only tells a name that files of a fork may know.
-SELECT column_id, parent_column, column_name, begin_snapshot, end_snapshot
+SELECT column_id, parent_column, column_name, column_type, begin_snapshot, end_snapshot
   FROM visible_column
  WHERE catalog_id = $catalog AND table_id = $table
  ORDER BY column_id, begin_snapshot, end_snapshot;
