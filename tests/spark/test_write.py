@@ -362,3 +362,41 @@ def test_long_values_are_known_to_be_none_of_them_null(
     with pytest.raises(InvalidData, match="NOT NULL"):
         on_spark.append(spark.range(3).selectExpr("id", f"if(id = 1, NULL, {long}) AS s", "X'00' AS b"), "t")
     assert table.count() == 3
+
+
+def test_rows_are_sorted_by_expressions_macros_and_lists(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark knows neither macros nor how DuckDB orders lists: workers sort as the local engine does."""
+    catalog.sql("CREATE MACRO far(x) AS abs(x - 6)")
+    table = on_spark.create_table("t", "id BIGINT, l INTEGER[]", sorted_by=["far(id) DESC", "l DESC", "id"])
+    df = spark.range(0, 12, 1, 1).selectExpr("id", "array(CAST(id % 5 AS INT), 1) AS l")
+    assert on_spark.append(df, "t") == 12
+    assert on_spark.append(df, "t") == 12
+    expected = sorted(range(12), key=lambda id: (-abs(id - 6), -(id % 5), id))
+    files = files_in(tmp_path / "files")
+    assert [pq.read_table(file).column("id").to_pylist() for file in files] == [expected] * 2
+    on_spark.compact("t")
+    (merged,) = (tmp_path / "files" / str(file.path) for file in table.files())
+    assert pq.read_table(merged).column("id").to_pylist() == [id for id in expected for _ in range(2)]
+    catalog.sql("DROP MACRO far")
+    with pytest.raises(InvalidArgument, match="far"):
+        on_spark.append(df, "t")
+    assert same_rows(on_spark, table) == 24
+
+
+def test_inserts_are_left_in_their_order_and_partitions_without_folders_if_options_say_so(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
+) -> None:
+    table = on_spark.create_table("t", "id BIGINT, p BIGINT", sorted_by=["id DESC"], partition_by=["p"])
+    catalog.set_schema_option("main", "sort_on_insert", False)
+    catalog.set_schema_option("main", "hive_file_pattern", False)
+    assert on_spark.append(spark.range(0, 10, 1, 1).selectExpr("id", "id % 2 AS p"), "t") == 10
+    files = files_in(tmp_path / "files")
+    assert len(files) == 2 and not any("=" in str(file.relative_to(tmp_path)) for file in files)
+    assert sorted(pq.read_table(file).column("id").to_pylist() for file in files) == [
+        [0, 2, 4, 6, 8],
+        [1, 3, 5, 7, 9],
+    ]
+    assert len(on_spark.catalog.table("t").scan("p = 1").plan().files) == 1
+    assert same_rows(on_spark, table, "p = 1") == 5

@@ -38,7 +38,9 @@ def test_a_sort_key_is_a_column_with_its_direction(text: str, shown: str) -> Non
     assert sort_keys([shown], COLUMNS) == (key,)
 
 
-@pytest.mark.parametrize("text", ["", "nothing", "ts sideways", 7, None, "s"])
+@pytest.mark.parametrize(
+    "text", ["", "nothing", "ts sideways", 7, None, "1", "(SELECT 1)", "sum(id)", "nothing + 1", "ts, id"]
+)
 def test_what_is_no_sort_key_is_refused(text: object) -> None:
     with pytest.raises((InvalidArgument, ColumnNotFound)):
         sort_keys([text], COLUMNS)  # type: ignore[list-item]

@@ -10,7 +10,8 @@ from forklake.api.macros import MacroVerbs, check_listed
 from forklake.api.scoped import Name
 from forklake.api.table import Table
 from forklake.commit.draft import Draft, Tagged
-from forklake.commit.write_target import check_tag, without_options
+from forklake.commit.sort_order import sort_by
+from forklake.commit.write_target import check_tag, options_of_schema, set_option, without_options
 from forklake.data.input.arrow_streams import Rows
 from forklake.data.input.inferred_columns import derived
 from forklake.display import Listing
@@ -19,11 +20,12 @@ from forklake.errors import InvalidArgument, InvalidName
 from forklake.model.entities import Schema, TableInfo, ViewInfo
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, check_text
+from forklake.model.options import Options
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.ddl import ColumnSource, columns_of
 from forklake.model.table.columns import build
-from forklake.model.table.partition_and_sort import partition_fields, sort_keys
+from forklake.model.table.partition_and_sort import partition_fields
 
 ObjectKind = Literal["schema", "table", "view", "macro"]
 
@@ -117,7 +119,7 @@ class DefinitionVerbs(MacroVerbs):
         built = build(specs)
         first = FirstRows(self._scope.context, data, progress) if append else None
         fields = partition_fields(check_listed(partition_by, "partition fields"), built)
-        keys = sort_keys(check_listed(sorted_by, "sort keys"), built)
+        keys = check_listed(sorted_by, "sort keys")
         if comment is not None:
             check_text(comment, "comment")
 
@@ -127,7 +129,7 @@ class DefinitionVerbs(MacroVerbs):
                 return existing.id
             table = draft.create_table(target, built)
             draft.set_partitioning(table, fields)
-            draft.set_sort_order(table, keys)
+            sort_by(draft, table, keys)
             if comment is not None:
                 draft.set_tag(table, None, "comment", comment)
             for column, spec in zip(built, specs, strict=True):
@@ -201,6 +203,19 @@ class DefinitionVerbs(MacroVerbs):
                 draft.drop_view(draft.view_named(target))
 
         self._scope.with_commit_info(**info).apply(change)
+
+    # ---- Options of a schema ---
+
+    def set_schema_option(self, schema: str, name: str, value: object, **info: Unpack[CommitInfo]) -> None:
+        """Set an option for tables of a schema that have none of their own; None takes the lake's."""
+        self._scope.with_commit_info(**info).apply(
+            lambda draft: set_option(draft, draft.schema_named(schema), name, value)
+        )
+
+    def schema_options(self, schema: str) -> Options:
+        """The options that apply to tables of a schema that have none of their own."""
+        draft = self._scope.read()
+        return options_of_schema(draft, draft.schema_named(schema), self._scope.context.options)
 
     # ---- Comments and tags ---
 

@@ -10,7 +10,8 @@ from forklake.api.rows import RowVerbs
 from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
 from forklake.commit.draft import Draft
 from forklake.commit.restore import restore_table
-from forklake.commit.write_target import OPTION, check_tag, options_of, without_options
+from forklake.commit.sort_order import sort_by
+from forklake.commit.write_target import check_tag, options_of, set_option, without_options
 from forklake.compact.compaction import CompactResult, compact_one, delete_planner, merge_planner
 from forklake.compact.flush import flush
 from forklake.context.scope import Scope
@@ -23,7 +24,7 @@ from forklake.model.entities import Column
 from forklake.model.entities import Table as Definition
 from forklake.model.ids import TableId
 from forklake.model.names import QualifiedName, check_name, quoted
-from forklake.model.options import NAMES, Options, option_text, parse_table_option
+from forklake.model.options import Options
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo, Snapshot
 from forklake.model.sql.ddl import ColumnSpec, DefaultSource, default_text
@@ -35,7 +36,6 @@ from forklake.model.table.partition_and_sort import (
     partition_fields,
     show_sort_key,
     show_transform,
-    sort_keys,
 )
 from forklake.model.time_travel import AsOf, parse_as_of
 from forklake.model.types.arrow import TypeSource, to_arrow, type_of
@@ -256,22 +256,14 @@ class Table(RowVerbs):
         return sort_order_of(draft, draft.table(self._id))
 
     def set_sort_order(self, keys: Sequence[str], **info: Unpack[CommitInfo]) -> None:
-        """Set the sort order of new files: `ts`, `ts DESC NULLS FIRST`; an empty list removes it."""
+        """Set the sort order of new files: `ts`, `lower(name) DESC NULLS FIRST`; an empty list removes it."""
         check_list(keys, "sort keys")
-
-        def change(draft: Draft) -> None:
-            table = draft.table(self._id)
-            draft.set_sort_order(table, sort_keys(keys, table.columns))
-
-        self._scope.with_commit_info(**info).apply(change)
+        self._scope.with_commit_info(**info).apply(lambda draft: sort_by(draft, draft.table(self._id), keys))
 
     def set_option(self, name: str, value: object, **info: Unpack[CommitInfo]) -> None:
-        """Set an option of this table, such as `target_file_size`; None goes back to the lake's."""
-        text = None if value is None else option_text(parse_table_option(name, value))
-        if value is None and name not in NAMES:
-            parse_table_option(name, value)
+        """Set an option of this table, such as `target_file_size`; None takes that of its schema or lake."""
         self._scope.with_commit_info(**info).apply(
-            lambda draft: draft.set_tag(draft.table(self._id), None, f"{OPTION}{name}", text)
+            lambda draft: set_option(draft, draft.table(self._id), name, value)
         )
 
     def options(self) -> Options:

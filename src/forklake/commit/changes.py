@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from forklake.model.changes import Change, Verb
+from forklake.model.changes import SORTED, Change, Verb
 from forklake.model.entities import Macro, Schema, Table, Tag, View
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.store.entity_rows import Entity
@@ -35,6 +35,8 @@ def changes_of(pairs: Iterable[Pair], schema_name: SchemaName) -> list[Change]:
     # A comment on what the same commit creates or drops is part of that.
     whole = {change.object_id for change in found if change.verb in _WHOLE}
     kept = [change for change in found if change.verb in _WHOLE or change.object_id not in whole]
+    altered = {(change.verb, change.object_id) for change in kept if change.detail != SORTED}
+    kept = [one for one in kept if one.detail != SORTED or (one.verb, one.object_id) not in altered]
     return list(dict.fromkeys(kept))
 
 
@@ -49,8 +51,10 @@ def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
             detail = f"{column}:{entity.key}"
             verb = _TAGS[entity.kind] if entity.column_id is None else Verb.TAG_COLUMN
             yield Change(verb, entity.object_id, name=entity.label, detail=detail)
-        case Partitioning() | SortOrder():
+        case Partitioning():
             yield Change(Verb.ALTER_TABLE, entity.table_id)
+        case SortOrder():
+            yield Change(Verb.ALTER_TABLE, entity.table_id, detail=SORTED)
         case Schema():
             yield from (Change(verb, entity.id, name=entity.name) for verb in _verbs(before, after))
         case _:

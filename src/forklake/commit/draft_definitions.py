@@ -148,6 +148,15 @@ class DraftDefinitions(RowDraft):
                 tags |= {} if tag is None else {key: tag.value}
         return tags
 
+    def tags_that_begin(self, prefix: str) -> dict[tuple[int, str], str]:
+        """The tags of all objects whose keys begin with some text, by object and key."""
+        tags = {(tag.object_id, tag.key): tag.value for tag in self.state.tags_that_begin(prefix)}
+        for (owner, column, key), tag in self._tags.now.items():
+            if column is None and key.startswith(prefix):
+                tags.pop((owner, key), None)
+                tags |= {} if tag is None else {(owner, key): tag.value}
+        return tags
+
     def column_tags(self, table: TableId) -> dict[ColumnId, dict[str, str]]:
         """The tags of the columns of a table."""
         tags: dict[ColumnId, dict[str, str]] = {}

@@ -16,7 +16,7 @@ from forklake.commit.retry import commit_once
 from forklake.commit.table_statistics import StatisticsCache
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError, InvalidData
-from forklake.model.changes import Change, Verb, from_footprint, notation, to_footprint
+from forklake.model.changes import SORTED, Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Macro, Origin
 from forklake.model.ids import CatalogId, SnapshotId, TableId
 from forklake.model.snapshots import Author, Head
@@ -150,7 +150,7 @@ def _write(
     )
     if plan.dropped_tables:
         end_files(session, head, plan.dropped_tables)
-    reshaped = sorted({change.object_id for change in changes if change.verb in _RESHAPING})
+    reshaped = sorted({one.object_id for one in changes if one.verb in _RESHAPING and one.detail != SORTED})
     add_schema_versions(session, head, reshaped)
     statistics: dict[TableId, TableStatistics] = {}
     if plan.rows:

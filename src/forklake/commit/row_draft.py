@@ -12,6 +12,7 @@ from forklake.errors import InvalidSchemaChange
 from forklake.model.entities import Column, Table
 from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.snapshots import Head
+from forklake.model.sql.predicate import parse_sort_expression
 from forklake.model.table.layout import PartitionField, Partitioning, SortKey, SortOrder
 from forklake.model.types.data_types import can_widen, from_ducklake_name
 from forklake.scan.scan_plan import Source, Uncommitted
@@ -29,6 +30,8 @@ class RowDraft:
         self.head = state.head if head is None else head
         self.written: list[str] = []
         """Files that were written for this draft, relative to the data path of the lake."""
+        self.unneeded: list[str] = []
+        """Those of them that nothing of this draft refers to any more."""
         self.prefix: str | None = None
         """What the names of files that the commit writes begin with; None for a name of their own."""
         self.may_stand = False
@@ -122,14 +125,9 @@ class RowDraft:
                 raise InvalidSchemaChange(
                     f'the table is partitioned by "{names[part.column_id]}": change its partitioning first'
                 )
-        if order is None:
-            return
-        by_name = {column.name: column.id for column in table.columns}
-        now = {column.id: column.name for column in columns}
-        for key in order.keys:
-            if by_name[key.name] not in now:
-                raise InvalidSchemaChange(f'the table is sorted by "{key.name}": change its sort order first')
-        self.set_sort_order(table, tuple(replace(key, name=now[by_name[key.name]]) for key in order.keys))
+        if order is not None:
+            now = {column.id: column.name for top in columns for column in top.walk()}
+            self.set_sort_order(table, tuple(_renamed_key(key, table.columns, now) for key in order.keys))
 
     def _check_written_names(self, table: Table, columns: tuple[Column, ...]) -> None:
         """Inside structs, files are read by name: one with names that were never committed could not be."""
@@ -229,7 +227,10 @@ class RowDraft:
         self._forget_rows(table)
 
     def _forget_rows(self, table: int) -> None:
-        self._rows.pop(table, None)
+        rows = self._rows.pop(table, None)
+        if rows is not None:
+            # Files that were imported stand in no list of what was written, and stay.
+            self.unneeded += sorted({file.written.path for file in rows.added.values()} & set(self.written))
         self._partitionings.forget(table)
         self._sort_orders.forget(table)
 
@@ -241,3 +242,17 @@ class RowDraft:
     def _new_id(self) -> int:
         self._new_ids.append(-1 - len(self._new_ids))
         return self._new_ids[-1]
+
+
+def _renamed_key(key: SortKey, columns: tuple[Column, ...], now: Mapping[ColumnId, str]) -> SortKey:
+    """A sort key over columns that may have other names now, or be gone."""
+    names = {key.name}
+    if key.is_expression:
+        names = set(parse_sort_expression(key.name, columns)[1])
+    ids = {column.name: column.id for column in columns}
+    for name in sorted(names):
+        if ids[name] not in now:
+            raise InvalidSchemaChange(f'the table is sorted by "{name}": change its sort order first')
+    if key.is_expression:
+        return replace(key, name=parse_sort_expression(key.name, columns, now)[0])
+    return replace(key, name=now[ids[key.name]])

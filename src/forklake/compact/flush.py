@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from forklake.commit.draft import Draft
 from forklake.commit.flush_inlined import write_inlined
-from forklake.commit.write_target import writer_for
+from forklake.commit.write_target import mover_for
 from forklake.context.scope import Scope
 from forklake.model.entities import Table
 from forklake.model.names import QualifiedName
@@ -45,7 +45,7 @@ def flush_each(
             write_inlined(
                 draft,
                 table,
-                writer_for(draft, table, context.storage, context.options, draft.written),
+                mover_for(draft, table, context.storage, context.options, draft.written),
                 own=own,
             )
             for table in steps.over(wanted)

@@ -48,7 +48,7 @@ def inputs_of(source: Source, target: Target) -> list[Input]:
 
 
 def _lows(source: Source, files: list[DataFile], target: Target) -> dict[DataFileId, str | None]:
-    if not target.write.sort:
+    if not target.write.sort or target.write.sort[0].is_expression:
         return {}
     column = find(target.table.columns, [target.write.sort[0].name]).id
     found = source.reader.stats(files, [column])

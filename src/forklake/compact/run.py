@@ -45,15 +45,14 @@ def run(rewrite: Rewrite, engine: Engine, written: list[str] | None = None) -> R
         return Rewritten(rewrite)
     target = rewrite.target
     plan = rewrite_scan(rewrite)
-    rows = moved_rows(engine, plan, target.write.sort)
+    rows = moved_rows(engine, plan, target.write.sort, target.write.macros)
     schema = arrow_schema(target.table.columns, row_ids=True, snapshot_ids=True)
     options = target.write.options
     # What was to become one file does, even if it is somewhat larger than its parts were.
-    larger = replace(options, target_file_size=options.target_file_size * 3 // 2 + 1)
+    larger = replace(options, target_file_size=options.target_file_size * 3 // 2 + 1, per_thread_output=False)
     # Rows come in order.
-    writer = TableWriter(
-        engine.storage, replace(target.write, options=larger, sort=()), [] if written is None else written
-    )
+    ordered = replace(target.write, options=larger, sort=(), macros=())
+    writer = TableWriter(engine.storage, ordered, [] if written is None else written)
     files = writer.write(pa.RecordBatchReader.from_batches(schema, rows))
     found = sum(file.record_count for file in files)
     if found != rewrite.live_rows:

@@ -7,7 +7,8 @@ from forklake.commit.draft import Draft
 from forklake.commit.publish import Claim, Published, publish
 from forklake.commit.write_target import write_staged_rows
 from forklake.context.lake_context import LakeContext
-from forklake.errors import ForklakeError, StoreError
+from forklake.errors import ForklakeError, InvalidArgument, StoreError
+from forklake.model.changes import Verb
 from forklake.model.snapshots import Author
 
 
@@ -38,6 +39,8 @@ class Committer:
         If it fails, `draft.may_stand` tells whether the commit may have gone through nevertheless.
         """
         context = self._context
+        if context.options.require_commit_message and not author.message:
+            _check_needs_no_message(plan)
         # An interrupt may come after the commit: only a refusal of ours says for certain that there is none.
         draft.may_stand = True
         try:
@@ -69,3 +72,12 @@ class Committer:
         """Remove the files of a draft, unless a commit needs them."""
         if not draft.may_stand:
             self._context.discard(draft.written)
+
+
+def _check_needs_no_message(plan: Plan) -> None:
+    """Refuse a commit without a message, unless nothing that can be read is another afterwards."""
+    if any(change.verb not in (Verb.COMPACT, Verb.FLUSH) for change in plan.changes):
+        raise InvalidArgument(
+            "commits need a message here (option require_commit_message): give message='…', or in SQL "
+            "CALL set_commit_message(author, message) in a transaction"
+        )

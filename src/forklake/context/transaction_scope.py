@@ -74,7 +74,9 @@ class TransactionScope:
         """Change the draft; it counts when the transaction commits."""
         draft = self.read()
         try:
-            return change(draft), int
+            result = change(draft), int
+            self._discard_unneeded(draft)
+            return result
         except StoreError:
             # The database failed half-way through a change: what is staged now may not be what was meant.
             self.end = "ended by a failure of the database"
@@ -82,6 +84,13 @@ class TransactionScope:
             raise
         finally:
             draft.written.extend(written or ())
+
+    def _discard_unneeded(self, draft: Draft) -> None:
+        """Remove files of tables that were made and dropped again in this transaction."""
+        if draft.unneeded:
+            gone, draft.unneeded = set(draft.unneeded), []
+            self.context.discard(gone)
+            draft.written[:] = [path for path in draft.written if path not in gone]
 
     def commit(self) -> Published | None:
         """Commit everything as one snapshot; None if nothing was changed, or the work was done before."""

@@ -17,7 +17,7 @@ from forklake.commit.once import Once, committed_as
 from forklake.commit.publish import Published
 from forklake.commit.reservation_cleanup import Traces
 from forklake.commit.reservations import Taking, cancel, check_open, reserve
-from forklake.commit.write_target import target_of
+from forklake.commit.write_target import insert_target_of
 from forklake.context.catalog_scope import CatalogScope
 from forklake.context.lake_context import LakeContext
 from forklake.data.manifests import SUFFIX, missing_files, read_manifest, read_manifests
@@ -190,7 +190,7 @@ class Coordinator:
 
 def table_target(draft: Draft, table: Table, context: LakeContext) -> TableTarget:
     """A table of a draft as its writers have to know it."""
-    name, target = draft.name_of(table), target_of(draft, table, context.options)
+    name, target = draft.name_of(table), insert_target_of(draft, table, context.options)
     values = {each.name: getattr(target, each.name) for each in fields(target)}
     return TableTarget(**values, id=table.id, schema=name.schema, name=name.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -65,10 +65,16 @@ class Engine:
             return cursor.sql(sql).to_arrow_table(BATCH_ROWS)
 
     def stream(
-        self, sql: str, tables: Mapping[str, pa.Table], plan: ScanPlan | None = None
+        self,
+        sql: str,
+        tables: Mapping[str, pa.Table],
+        plan: ScanPlan | None = None,
+        macros: Sequence[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The result batch by batch, computed as it is read."""
+        """The result batch by batch, computed as it is read. `macros` are statements that make them."""
         with self.connection(tables, plan) as cursor:
+            for macro in macros:
+                cursor.execute(macro)
             yield from batches_of(cursor.sql(sql).to_arrow_reader(BATCH_ROWS))
 
     def evaluate(self, expression: str, type: DataType, rows: int) -> pa.Array:

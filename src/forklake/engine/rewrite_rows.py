@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from forklake.data.parquet.schema import arrow_schema
 from forklake.engine.dml import assigned, fitted
@@ -18,19 +19,24 @@ _FEW = 1_000_000
 """So many rows are put into the order in which they came, if files are not read in it; more stream by."""
 
 
-def moved_rows(engine: Engine, plan: ScanPlan, sort: Sequence[SortKey] = ()) -> Iterator[pa.RecordBatch]:
+def moved_rows(
+    engine: Engine, plan: ScanPlan, sort: Sequence[SortKey] = (), macros: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
     """The rows of a plan as files hold them, in the order of the table. DuckDB sorts on disk if it must."""
     columns = plan.table.columns
     source = relation(plan, engine.storage, Wanted(columns, row_id=True, snapshot=True))
     values = [assigned(column, f"{ALIAS}.{quoted(column.name)}") for column in columns]
-    # Not as they are shown: a time with a zone would have lost it.
-    keys = [f"{ALIAS}.{quoted(key.name)} {key.direction} {key.nulls.replace('_', ' ')}" for key in sort]
+    # Values that rows are sorted by are not those that files hold: a time with a zone would have lost it.
+    named = [(f"{ALIAS}_key_{at}", key) for at, key in enumerate(sort)]
+    keys = [replace(key, name=f"{ALIAS}.{name}", is_expression=True).term for name, key in named]
     if not keys and sum(place.live_rows for place in (*plan.files, *plan.rows)) <= _FEW:
         keys = [] if _comes_in_order(plan) else [ROW_ID]
     order = f" ORDER BY {', '.join(keys)}" if keys else ""
-    sql = f"SELECT {', '.join((*values, ROW_ID, SNAPSHOT))} FROM ({source.sql}) AS {ALIAS}{order}"
+    sorted_by = "".join(f", {key.sql} AS {name}" for name, key in named)
+    rows = f"(SELECT *{sorted_by} FROM ({source.sql}))" if named else f"({source.sql})"
+    sql = f"SELECT {', '.join((*values, ROW_ID, SNAPSHOT))} FROM {rows} AS {ALIAS}{order}"
     schema = arrow_schema(columns, row_ids=True, snapshot_ids=True)
-    for batch in engine.stream(sql, source.tables, plan):
+    for batch in engine.stream(sql, source.tables, plan, macros):
         arrays = [*fitted(batch, columns), *(batch.column(len(columns) + at) for at in range(2))]
         yield pa.record_batch(arrays, schema=schema)
 

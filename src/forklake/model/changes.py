@@ -58,6 +58,8 @@ RESOLVED = "resolved"
 """The detail of a delete of rows that both sides of a merge had changed: the merge itself did that."""
 REWRITTEN = "rewritten"
 """The detail of an insert of rows that were there before, with other values."""
+SORTED = "sorted"
+"""The detail of an altered table whose files get another sort order, and whose columns are what they were."""
 UNDONE = "undone"
 """The detail of a restored table of which only what one commit did was taken back."""
 

@@ -30,6 +30,7 @@ from forklake.lazy.arrow import pa
 from forklake.model.distributed import DistributedSnapshot
 from forklake.model.entities import Column
 from forklake.model.manifest import Manifest
+from forklake.model.table.columns import find
 from forklake.model.table.layout import SortKey
 from forklake.model.types.data_types import Decimal, Scalar
 from forklake.spark import paths
@@ -50,6 +51,7 @@ _SETTINGS: Mapping[str, str] = {
 }
 """What Spark's writer needs while it writes, and a session may want otherwise for files of its own."""
 _CODECS = {"none": "uncompressed"}
+"""Where Spark has another word for a compression."""
 _FEW, _A_FEW = 64, 32
 """Up to so many footers are read here, and more of them by workers, some at a time."""
 
@@ -65,6 +67,8 @@ def write_dataframe(df: DataFrame, writing: Writing, *, cast: bool = False) -> l
     keys = keys_of(writing.target.partitioning, columns)
     if (
         keys is not None
+        and (not keys or writing.target.options.hive_file_pattern)
+        and not any(key.is_expression or find(columns, [key.name]).children for key in writing.target.sort)
         and all(_is_native(column, given.get(column.name)) for column in columns)
         and (writing.context.storage.is_local or has_hadoop_aws(df.sparkSession))
     ):
@@ -117,6 +121,7 @@ def _natively(
     options: dict[str, str | int] = {
         "compression": _CODECS.get(codec, codec),
         "parquet.compression.codec.zstd.level": target.options.parquet_compression_level,
+        "parquet.block.size": target.options.parquet_row_group_size_bytes,
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
     with _set(df.sparkSession, _SETTINGS), failures("write the rows"):

@@ -20,13 +20,13 @@ from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Macro, Table, View
 from forklake.model.names import quoted
+from forklake.model.sql.macro_sql import create_macro
 from forklake.model.sql.predicate import Predicate
 from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
 from forklake.sql.arguments import constant, evaluate, has_column, named_argument
 from forklake.sql.described import described
-from forklake.sql.macros import create_macro
 from forklake.sql.names import Found, Names
 from forklake.sql.parser.labels import quoted_labels
 from forklake.sql.pivots import value_queries, with_lists

@@ -10,7 +10,8 @@ from forklake.api.sql_result import SqlResult, counted
 from forklake.api.staged_rows import take_rows
 from forklake.api.table import Table as TableHandle
 from forklake.commit.draft import Draft
-from forklake.commit.write_target import OPTION, folder_of
+from forklake.commit.sort_order import sort_by
+from forklake.commit.write_target import folder_of, set_option
 from forklake.errors import (
     ColumnNotFound,
     InvalidArgument,
@@ -23,10 +24,9 @@ from forklake.errors import (
 )
 from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
-from forklake.model.options import option_text, parse_table_option
 from forklake.model.sql.ddl import ColumnSpec, columns_of
 from forklake.model.table.columns import build, find
-from forklake.model.table.partition_and_sort import partition_fields, sort_keys
+from forklake.model.table.partition_and_sort import partition_fields
 from forklake.sql import statements as st
 from forklake.sql.ages import age
 from forklake.sql.constants import value_of
@@ -179,9 +179,9 @@ def _create(
     built = build(specs)
     table = draft.create_table(name, built)
     draft.set_partitioning(table, partition_fields(statement.partitioned_by, built))
-    draft.set_sort_order(table, sort_keys(statement.sorted_by, built))
+    sort_by(draft, table, statement.sorted_by)
     for option, value in statement.options:
-        draft.set_tag(table, None, f"{OPTION}{option}", option_text(parse_table_option(option, value)))
+        set_option(draft, table, option, value)
     for column, spec in zip(built, specs, strict=True):
         if spec.comment is not None:
             draft.set_tag(table, column.id, "comment", spec.comment)

@@ -19,9 +19,9 @@ from forklake.model.entities import (
     View,
 )
 from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId
-from forklake.model.names import split_name
 from forklake.model.snapshots import Head
-from forklake.model.table.layout import PartitionField, Partitioning, SortKey, SortOrder
+from forklake.model.table.layout import PartitionField, Partitioning, SortOrder
+from forklake.model.table.partition_and_sort import stored_sort_key
 from forklake.store.backend import Database, Row
 from forklake.store.entity_rows import Entity, RowKey
 from forklake.store.entity_values import (
@@ -117,6 +117,10 @@ class CatalogState:
         }
         if wanted:
             self._prepare_tables(wanted)
+        self.prepare_tags(numbers)
+
+    def prepare_tags(self, numbers: Iterable[int]) -> None:
+        """Read the tags of several objects in one step."""
         objects = {number for number in numbers if number not in self._tags}
         if objects:
             tags: dict[int, list[Tag]] = {number: [] for number in objects}
@@ -197,6 +201,10 @@ class CatalogState:
             self._tags[object_id] = [tag_of(row) for row in self._rows("tags_of_object", object=object_id)]
         return self._tags[object_id]
 
+    def tags_that_begin(self, prefix: str) -> list[Tag]:
+        """The tags of all objects whose keys begin with some text."""
+        return [tag_of(row) for row in self._rows("tags_that_begin", prefix=prefix)]
+
     def column_history(self, table: TableId) -> list[ColumnName]:
         """Every name that a column or nested field ever had, with the snapshot that gave it."""
         if table not in self._histories:
@@ -231,7 +239,7 @@ class CatalogState:
         order: SortOrder | None = None
         for number, source, begin, _, expression, direction, nulls in orders:
             known_order = order or SortOrder(number, table, (), origin_of(source, begin))
-            key = SortKey(split_name(expression, "column")[0], direction, nulls)
+            key = stored_sort_key(expression, direction, nulls)
             order = replace(known_order, keys=(*known_order.keys, key))
         current = partitionings[max(live)] if live else None
         self._partitionings[table], self._layouts[table] = partitionings, (current, order)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from forklake.model.entities import Macro, Origin
-from forklake.model.names import quoted
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import Partitioning, SortOrder
+from forklake.model.table.partition_and_sort import written_sort_key
 from forklake.store.backend import Row, Session
 from forklake.store.entity_rows import STORED, Entity, EntityName, RowKey
 from forklake.store.row_sets import (
@@ -117,7 +117,7 @@ def _parts(entity: Entity) -> Iterator[tuple[RowSet, Row]]:
                 yield PARTITION_COLUMNS, row
         case SortOrder():
             for place, key in enumerate(entity.keys):
-                about = (quoted(key.name), "duckdb", key.direction, key.nulls)
+                about = (written_sort_key(key), "duckdb", key.direction, key.nulls)
                 yield SORT_EXPRESSIONS, (entity.id, entity.table_id, place, *about)
         case _:
             pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
@@ -12,12 +12,12 @@ from forklake.data.input.lossless import flattened
 from forklake.data.parquet.encoding import Encodings, encodings
 from forklake.data.parquet.footer import ROW_ID, Seen, footer_stats
 from forklake.data.parquet.partition import Values, folder_of, split
+from forklake.data.parquet.row_order import row_order
 from forklake.data.parquet.schema import ROW_ID_NAME, SNAPSHOT_ID_NAME, arrow_schema
 from forklake.errors import InvalidArgument, InvalidData
 from forklake.lazy.arrow import pa, pc, pq
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
-from forklake.model.table.columns import find
 from forklake.model.table.files import WrittenFile
 from forklake.model.table.layout import Partitioning, SortKey
 
@@ -61,6 +61,10 @@ class WriteOptions:
     """How much may wait in memory, over all partitions; and how much is sorted at once."""
     compression: str = "zstd"
     compression_level: int | None = 3
+    plain_encodings: bool = False
+    """Whether values are plain or in a dictionary, as in the first version of Parquet."""
+    partition_folders: bool = True
+    """Whether files of a partition are in a folder that is named by it."""
     page_index: bool = True
     """Lets Spark skip pages; it costs next to nothing."""
     numbers: Iterator[int] = field(default_factory=count, compare=False)
@@ -82,6 +86,7 @@ def write_files(
     options: WriteOptions,
     partitioning: Partitioning | None = None,
     sort: Sequence[SortKey] = (),
+    macros: Sequence[str] = (),
     relative: bool = True,
 ) -> list[WrittenFile]:
     """Write all rows into new files below a folder; no rows, no file. If it fails, no file stays.
@@ -92,7 +97,8 @@ def write_files(
     With a sort order, as many rows as `buffer_bytes` hold are sorted and become one file, so that every file
     is sorted from end to end: to have larger ones, sort before, or compact them later.
     """
-    writing = _Writing(batches.schema, columns, folder, storage, options, partitioning, tuple(sort), relative)
+    order = tuple(sort), tuple(macros)
+    writing = _Writing(batches.schema, columns, folder, storage, options, partitioning, *order, relative)
     try:
         for batch in batches:
             writing.add(batch)
@@ -118,6 +124,7 @@ class _Writing:
         options: WriteOptions,
         partitioning: Partitioning | None,
         sort: tuple[SortKey, ...],
+        macros: tuple[str, ...],
         relative: bool,
     ) -> None:
         self._has_ids = ROW_ID_NAME in given.names
@@ -132,7 +139,8 @@ class _Writing:
         self.storage = storage
         self.options = options
         self.partitioning = partitioning
-        self.sort = [(find(columns, [key.name]), key) for key in sort]
+        self.sort = sort
+        self.macros = macros
         self.relative = relative
         self.done: list[WrittenFile] = []
         self._partitions: dict[tuple[bool, Values], _Partition] = {}
@@ -190,7 +198,9 @@ class _Writing:
 
     def new_file(self, values: Values, has_ids: bool) -> _File:
         """Open the next file of a partition."""
-        inner = folder_of(values, self.partitioning.fields, self.columns) if self.partitioning else ""
+        inner = ""
+        if self.partitioning is not None and self.options.partition_folders:
+            inner = folder_of(values, self.partitioning.fields, self.columns)
         name = f"{self.options.commit_uuid}-{next(self.options.numbers)}.parquet"
         return _File(self, f"{self.folder}{inner}{name}", values, has_ids)
 
@@ -214,8 +224,9 @@ class _Partition:
             room = options.row_group_rows - self._rows
             if self.writing.sort:
                 room = batch.num_rows
-            elif size > options.row_group_bytes:
-                room = min(room, -(-batch.num_rows * options.row_group_bytes // size))
+            elif size > options.row_group_bytes - self.waiting_bytes:
+                left = max(options.row_group_bytes - self.waiting_bytes, 1)
+                room = min(room, -(-batch.num_rows * left // size))
             part, batch = batch.slice(0, room), batch.slice(room)
             self._waiting.append(part)
             self._rows += part.num_rows
@@ -264,20 +275,9 @@ def _joined(table: pa.Table) -> pa.Table:
 def _sorted(table: pa.Table, writing: _Writing) -> Iterator[pa.Table]:
     """The rows in order, a row group at a time."""
     table = table.combine_chunks()
-    keys: list[pa.ChunkedArray] = []
-    orders: list[tuple[str, str]] = []
-    for column, key in writing.sort:
-        values = table.column(column.name)
-        if isinstance(values.type, pa.BaseExtensionType):
-            values = pa.chunked_array([chunk.storage for chunk in values.chunks], values.type.storage_type)
-        if values.null_count:
-            # Arrow has one place for the NULLs of all keys.
-            orders.append((str(len(keys)), "descending" if key.nulls == "NULLS_FIRST" else "ascending"))
-            keys.append(pc.is_null(values))
-        orders.append((str(len(keys)), "descending" if key.direction == "DESC" else "ascending"))
-        keys.append(values)
-    order = pc.sort_indices(pa.table(keys, [str(at) for at in range(len(keys))]), sort_keys=orders)
-    rows = writing.options.row_group_rows
+    order = row_order(table, writing.columns, writing.sort, writing.macros)
+    options = writing.options
+    rows = min(options.row_group_rows, max(1, options.row_group_bytes * len(order) // max(table.nbytes, 1)))
     for start in range(0, len(order), rows):
         yield table.take(order.slice(start, rows))
 
@@ -313,9 +313,10 @@ class _File:
         self._rows += table.num_rows
         try:
             if self._parquet is None:
-                self._parquet = parquet_writer(
-                    self._sink, table.schema, self._writing.options, self._footer, encodings(table)
-                )
+                options, chosen = self._writing.options, encodings(table)
+                if options.plain_encodings:
+                    chosen = replace(chosen, others=())
+                self._parquet = parquet_writer(self._sink, table.schema, options, self._footer, chosen)
             self._parquet.write_table(table, row_group_size=table.num_rows)
         except BaseException as problem:
             self._fail(problem)

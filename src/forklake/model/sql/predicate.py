@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 
-from forklake.errors import ColumnNotFound, InvalidPredicate, NamingError
+from forklake.errors import ColumnNotFound, InvalidArgument, InvalidPredicate, NamingError
 from forklake.lazy.sqlglot import exp
 from forklake.model.alike import instead
 from forklake.model.entities import Column
+from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
 from forklake.model.sql import literals
 from forklake.model.sql.expressions import LONG_LIST, Given, dotted, parsed, path_of, read, written
+from forklake.model.sql.functions import REFUSED
+from forklake.model.sql.keywords import optionally_quoted
 from forklake.model.sql.long_lists import LongList
 from forklake.model.sql.predicate_tree import (
     SWAPPED,
@@ -119,6 +122,35 @@ def parse_expression(text: str, columns: tuple[Column, ...]) -> str:
         return _read(given, columns)[1]
     except RecursionError:
         given.refuse("is nested too deep: write it flatter")
+
+
+def parse_sort_expression(
+    text: str, columns: tuple[Column, ...], now: Mapping[ColumnId, str] | None = None
+) -> tuple[str, frozenset[str]]:
+    """Read what rows are sorted by as DuckDB would: its SQL, and the columns that it needs.
+
+    `now` are names that columns have by now; the SQL has these.
+    """
+    given = Given(
+        text, "sort key", "a column or an expression, such as lower(name)", "sort key", error=InvalidArgument
+    )
+    names: set[str] = set()
+
+    def spell(node: exp.Column) -> str:
+        found = _resolved(given, columns, path_of(node))
+        names.add(found[0].name)
+        spelling = _spelling(node, found)
+        if now is not None:
+            spelling[: len(found)] = [now.get(column.id, column.name) for column in found]
+        return ".".join(quoted(one) if one.lower() in REFUSED else optionally_quoted(one) for one in spelling)
+
+    try:
+        _, sql = read(given, spell, taken={column.name.lower() for column in columns})
+    except RecursionError:
+        given.refuse("is nested too deep: write it flatter")
+    if not names:
+        given.refuse("names no column: all rows would be alike")
+    return sql[1:-1], frozenset(names)
 
 
 def parse_qualified(text: str, sides: Mapping[str, tuple[Column, ...]]) -> str:
@@ -267,7 +299,7 @@ def _resolved(given: Given, columns: tuple[Column, ...], path: Sequence[str]) ->
             found.append(find(columns, list(path[:depth])))
         except NamingError as problem:
             shown = f"the {given.what} {given.text[:80]!r}"
-            raise InvalidPredicate(f"{shown} cannot be used: {problem}{given.hint}") from problem
+            raise given.error(f"{shown} cannot be used: {problem}{given.hint}") from problem
         if found[-1].type != "struct":
             break
     return found

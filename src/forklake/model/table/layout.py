@@ -7,6 +7,10 @@ from typing import Literal
 
 from forklake.model.entities import Origin
 from forklake.model.ids import ColumnId
+from forklake.model.names import quoted
+
+Direction = Literal["ASC", "DESC"]
+Nulls = Literal["NULLS_FIRST", "NULLS_LAST"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,21 @@ class SortKey:
     """One part of a sort order."""
 
     name: str
-    """The column. A sort order is written anew when its columns get other names."""
-    direction: Literal["ASC", "DESC"] = "ASC"
-    nulls: Literal["NULLS_FIRST", "NULLS_LAST"] = "NULLS_LAST"
+    """The column, or SQL. A sort order is written anew when its columns get other names."""
+    direction: Direction = "ASC"
+    nulls: Nulls = "NULLS_LAST"
+    is_expression: bool = False
+    """Whether it is SQL over columns rather than the name of one."""
+
+    @property
+    def sql(self) -> str:
+        """What stands in ORDER BY for its values."""
+        return self.name if self.is_expression else quoted(self.name)
+
+    @property
+    def term(self) -> str:
+        """The key as ORDER BY has it."""
+        return f"{self.sql} {self.direction} {self.nulls.replace('_', ' ')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ class WriteTarget:
     options: Options = field(default_factory=Options)
     partitioning: Partitioning | None = None
     sort: tuple[SortKey, ...] = ()
+    macros: tuple[str, ...] = ()
+    """What the sort order calls, as statements that make macros in DuckDB."""
 
     def stays_inline(self, rows: int) -> bool:
         """Whether so many rows, or deletes of one file, stay in the metadata database."""

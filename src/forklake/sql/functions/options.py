@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from forklake.api.scoped import scope_of
 from forklake.api.transaction import Transaction
+from forklake.commit.write_target import OPTION
 from forklake.errors import InvalidArgument
 from forklake.lazy.arrow import pa
-from forklake.model.options import NAMES, option_text
+from forklake.model.names import QualifiedName
+from forklake.model.options import DESCRIPTIONS, NAMES, option_text
 from forklake.sql.functions.answers import SUCCESS, Columns, answer, done
 from forklake.sql.functions.function import Caller, Parameter, SqlFunction, Values
 from forklake.sql.functions.names import table_of
@@ -26,9 +29,21 @@ _SETTINGS: Columns = {"catalog_type": "VARCHAR", "extension_version": "VARCHAR",
 
 def _options(caller: Caller, values: Values) -> pa.Table:
     found = caller.lake.options()
-    return answer(
-        _OPTIONS, [(name, None, option_text(getattr(found, name)), "GLOBAL", None) for name in sorted(NAMES)]
-    )
+    rows: list[tuple[object, ...]] = [
+        (name, DESCRIPTIONS[name], option_text(getattr(found, name)), "GLOBAL", None)
+        for name in sorted(NAMES)
+    ]
+    draft = scope_of(caller.work).read()
+    schemas: dict[int, str] = {schema.id: schema.name for schema in draft.schemas()}
+    tables: dict[int, str] = {
+        table.id: str(QualifiedName(table.schema, table.name)) for table in draft.tables()
+    }
+    for (owner, key), value in sorted(draft.tags_that_begin(OPTION).items()):
+        name = key.removeprefix(OPTION)
+        scope, names = ("SCHEMA", schemas) if owner in schemas else ("TABLE", tables)
+        if name in NAMES and owner in names:
+            rows.append((name, DESCRIPTIONS[name], value, scope, names[owner]))
+    return answer(_OPTIONS, rows)
 
 
 def _settings(caller: Caller, values: Values) -> pa.Table:
@@ -44,7 +59,7 @@ def _set_option(caller: Caller, values: Values) -> pa.Table:
     if values.get("table_name") is not None:
         table_of(caller, values, "table_name").set_option(name, value)
     elif values.get("schema") is not None:
-        raise InvalidArgument("set_option: options of a schema are not there yet")
+        caller.work.set_schema_option(values["schema"], name, value)
     else:
         caller.lake.set_option(name, value)
     return done()
@@ -67,7 +82,7 @@ FUNCTIONS = (
     SqlFunction("settings", "Where the lake is.", _settings, columns=_SETTINGS),
     SqlFunction(
         "set_option",
-        "Sets an option of the catalog, of a schema or of a table.",
+        "Sets an option of the lake, of a schema or of a table.",
         _set_option,
         (
             Parameter("name", TEXT, is_required=True),

@@ -544,6 +544,13 @@ SELECT source_catalog_id, begin_snapshot, object_id, key, value
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
  ORDER BY key;
 
+-- name: tags_that_begin
+SELECT source_catalog_id, begin_snapshot, object_id, key, value
+  FROM visible_tag
+ WHERE catalog_id = $catalog AND substr(key, 1, length($prefix)) = $prefix
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+ ORDER BY object_id, key;
+
 -- name: tags_of_columns_of_tables
 SELECT source_catalog_id, begin_snapshot, table_id, key, value, column_id
   FROM visible_column_tag

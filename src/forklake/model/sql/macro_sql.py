@@ -9,15 +9,16 @@ from forklake.model.entities import Macro, MacroImpl
 from forklake.model.names import quoted
 
 
-def create_macro(place: str, macro: Macro, bodies: Sequence[str]) -> str:
+def create_macro(place: str, macro: Macro, bodies: Sequence[str], *, temporary: bool = False) -> str:
     """The statement that makes a macro with all of its overloads, whose bodies were bound."""
+    word = "TEMP MACRO" if temporary else "MACRO"
     made: list[str] = []
     for overload, body in zip(macro.implementations, bodies, strict=True):
         if overload.dialect != "duckdb":
             raise InvalidSql(f'macro "{macro.name}" is written for {overload.dialect}, not for DuckDB')
         kind = "TABLE " if overload.kind == "table" else ""
         made.append(f"({_parameters(overload)}) AS {kind}({body})")
-    return f"CREATE OR REPLACE MACRO {place} {', '.join(made)}"
+    return f"CREATE OR REPLACE {word} {place} {', '.join(made)}"
 
 
 def _parameters(overload: MacroImpl) -> str:
