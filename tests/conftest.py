@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +44,24 @@ settings.load_profile(os.environ.get("FORKLAKE_HYPOTHESIS", "ci"))
 SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 for _name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(_name, SHORT_LIVED_JAVA)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over all that was collected: it stays until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+# Tests write and remove a hundred thousand small files and wait for most of them, which memory does at once.
+# PostgreSQL, Java and commands that tests start find it too.
+_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made in it has names of its own
+_MEMORY_ENOUGH = 6 * 2**30
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_MEMORY, os.W_OK)
+    and shutil.disk_usage(_MEMORY).free >= _MEMORY_ENOUGH
+):
+    os.environ["TMPDIR"] = str(_MEMORY)
 
 
 class _Scheduling(LoadScopeScheduling):
