@@ -27,7 +27,8 @@ from forklake.model.sql.ddl import ColumnSource, columns_of
 from forklake.model.table.columns import build
 from forklake.model.table.partition_and_sort import partition_fields
 
-ObjectKind = Literal["schema", "table", "view", "macro"]
+ObjectKind = Literal["schema", "table", "view", "macro", "macro table"]
+"""Of two macros of the same name, `macro` is the expression and `macro table` the query."""
 
 
 class DefinitionVerbs(MacroVerbs):
@@ -249,5 +250,7 @@ def _object(draft: Draft, kind: ObjectKind, name: Name) -> Tagged:
             return draft.view_named(QualifiedName.parse(name, "view"))
         case "macro":
             return draft.macro_named(QualifiedName.parse(name, "macro"))
+        case "macro table":
+            return draft.macro_named(QualifiedName.parse(name, "macro"), "table")
         case _:
             raise InvalidArgument(f"a {kind} has no tags: schemas, tables, views and macros do")

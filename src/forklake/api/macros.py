@@ -9,7 +9,7 @@ from forklake.api.scoped import Name, ScopedHandle
 from forklake.commit.draft import Draft
 from forklake.engine.check_sql import check_expression, check_query
 from forklake.errors import InvalidArgument
-from forklake.model.entities import MacroImpl, MacroInfo, MacroParameter
+from forklake.model.entities import MacroImpl, MacroInfo, MacroKind, MacroParameter
 from forklake.model.names import QualifiedName, check_name, check_text
 from forklake.model.snapshots import CommitInfo
 
@@ -52,26 +52,37 @@ class MacroVerbs(ScopedHandle):
             lambda draft: draft.create_macro(target, impls, or_replace=or_replace)
         )
 
-    def rename_macro(self, name: Name, new_name: Name, **info: Unpack[CommitInfo]) -> None:
-        """Rename a macro. A name without a schema keeps its schema."""
+    def rename_macro(
+        self, name: Name, new_name: Name, *, table: bool | None = None, **info: Unpack[CommitInfo]
+    ) -> None:
+        """Rename a macro. A name without a schema keeps its schema.
+
+        An expression and a query may have one name: then the expression is meant, unless `table` is true.
+        """
 
         def change(draft: Draft) -> None:
-            macro = draft.macro_named(QualifiedName.parse(name, "macro"))
+            macro = draft.macro_named(QualifiedName.parse(name, "macro"), _kind(table))
             draft.rename_macro(
                 macro, QualifiedName.parse(new_name, "macro", schema=draft.name_of(macro).schema)
             )
 
         self._scope.with_commit_info(**info).apply(change)
 
-    def drop_macro(self, name: Name, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
-        """Drop a macro."""
-        target = QualifiedName.parse(name, "macro")
+    def drop_macro(
+        self, name: Name, *, table: bool | None = None, if_exists: bool = False, **info: Unpack[CommitInfo]
+    ) -> None:
+        """Drop a macro; `table` says which, as in `rename_macro`."""
+        target, kind = QualifiedName.parse(name, "macro"), _kind(table)
 
         def change(draft: Draft) -> None:
-            if not (if_exists and draft.find_macro(target) is None):
-                draft.drop_macro(draft.macro_named(target))
+            if not (if_exists and draft.find_macro(target, kind) is None):
+                draft.drop_macro(draft.macro_named(target, kind))
 
         self._scope.with_commit_info(**info).apply(change)
+
+
+def _kind(table: bool | None) -> MacroKind | None:
+    return None if table is None else "table" if table else "scalar"
 
 
 def _implementation(sql: str, parameters: Sequence[str | MacroParameter], *, table: bool) -> MacroImpl:

@@ -59,7 +59,7 @@ def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
             yield from (Change(verb, entity.id, name=entity.name) for verb in _verbs(before, after))
         case _:
             schema = schema_name(entity.schema_id)
-            detail = entity.implementations[0].kind if isinstance(entity, Macro) else None
+            detail = entity.kind if isinstance(entity, Macro) else None
             for verb in _verbs(before, after):
                 yield Change(verb, entity.id, entity.schema_id, schema, entity.name, detail)
 

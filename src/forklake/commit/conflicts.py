@@ -48,7 +48,10 @@ def same_object(theirs: Change, ours: Change) -> bool:
 
 
 def same_name(theirs: Change, ours: Change) -> bool:
-    """Both claim one name in one namespace, whatever its case; tables and views share theirs."""
+    """Both claim one name in one namespace, whatever its case.
+
+    Tables and views share theirs; an expression and a query may be macros of the same name.
+    """
     if (_namespace(theirs), theirs.schema_id) != (_namespace(ours), ours.schema_id):
         return False
     return fold(theirs.name or "") == fold(ours.name or "")
@@ -166,5 +169,10 @@ def conflict_error(found: Sequence[Conflict], base: SnapshotId) -> CommitConflic
 
 
 def _namespace(change: Change) -> str:
-    noun = change.verb.partition("_")[2]
-    return "relation" if noun in ("table", "view") else noun
+    match change.verb.partition("_")[2]:
+        case "table" | "view":
+            return "relation"
+        case "macro":
+            return f"{change.detail} macro"
+        case noun:
+            return noun

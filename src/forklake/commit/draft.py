@@ -189,7 +189,7 @@ class Draft(DraftDefinitions):
     def create_macro(self, name: QualifiedName, impls: tuple[MacroImpl, ...], *, or_replace: bool) -> Macro:
         """Stage a new macro; replacing one gives it a new id, since overloads never change."""
         schema = self.schema_named(name.schema)
-        existing = self._find_macro(schema.id, name.name)
+        existing = self._find_macro(schema.id, name.name, impls[0].kind)
         if existing is not None:
             if not or_replace:
                 raise _macro_exists(name, existing, ", or pass or_replace=True")
@@ -204,8 +204,9 @@ class Draft(DraftDefinitions):
         """Stage a new name, in the same or another schema."""
         schema = self.schema_named(name.schema)
         if (schema.id, name.name) != (macro.schema_id, macro.name):
-            macros = [other for other in self.macros() if other.schema_id == schema.id and other is not macro]
-            for holder in alike(name.name, macros):
+            place = (schema.id, macro.kind)
+            others = [other for other in self.macros() if (other.schema_id, other.kind) == place]
+            for holder in alike(name.name, (other for other in others if other.id != macro.id)):
                 raise _macro_exists(name, holder)
             self._macros.put(macro.id, macro, replace(macro, schema_id=schema.id, name=name.name))
 

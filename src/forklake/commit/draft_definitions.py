@@ -9,7 +9,7 @@ from forklake.commit.overlay import Overlay
 from forklake.commit.row_draft import RowDraft
 from forklake.errors import MacroNotFound, SchemaNotFound, TableNotFound, ViewNotFound
 from forklake.model.alike import alike, instead, instead_of, pick
-from forklake.model.entities import Macro, Schema, Table, TableInfo, Tag, View
+from forklake.model.entities import Macro, MacroKind, Schema, Table, TableInfo, Tag, View
 from forklake.model.ids import ColumnId, SchemaId, TableId
 from forklake.model.names import QualifiedName, check_name
 from forklake.model.snapshots import Head
@@ -120,16 +120,16 @@ class DraftDefinitions(RowDraft):
             self._base_macros = self.state.macros()
         return _merged({macro.id: macro for macro in self._base_macros}, self._macros)
 
-    def find_macro(self, name: QualifiedName) -> Macro | None:
-        """A macro, if there is one of this name."""
+    def find_macro(self, name: QualifiedName, kind: MacroKind | None = None) -> Macro | None:
+        """A macro, if there is one of this name; of two, the scalar one unless `kind` says which."""
         schema = self.find_schema(name.schema)
-        return None if schema is None else self._find_macro(schema.id, name.name)
+        return None if schema is None else self._find_macro(schema.id, name.name, kind)
 
-    def macro_named(self, name: QualifiedName) -> Macro:
-        """A macro by name."""
-        found = self._find_macro(self.schema_named(name.schema).id, name.name)
+    def macro_named(self, name: QualifiedName, kind: MacroKind | None = None) -> Macro:
+        """A macro by name; of two, the scalar one unless `kind` says which."""
+        found = self._find_macro(self.schema_named(name.schema).id, name.name, kind)
         if found is None:
-            known = [self.name_of(macro) for macro in self.macros()]
+            known = [self.name_of(macro) for macro in self.macros() if kind in (None, macro.kind)]
             raise MacroNotFound(f'there is no macro "{name}": {instead_of(name, known)}')
         return found
 
@@ -186,8 +186,14 @@ class DraftDefinitions(RowDraft):
         kept = [view for view in stored if view.id not in self._views.now]
         return kept + _staged(self._views, schema, name)
 
-    def _find_macro(self, schema: SchemaId, name: str) -> Macro | None:
-        return pick(name, (macro for macro in self.macros() if macro.schema_id == schema), "macro")
+    def _find_macro(self, schema: SchemaId, name: str, kind: MacroKind | None) -> Macro | None:
+        here = [macro for macro in self.macros() if macro.schema_id == schema]
+        kinds: tuple[MacroKind, ...] = ("scalar", "table") if kind is None else (kind,)
+        for each in kinds:
+            found = pick(name, (macro for macro in here if macro.kind == each), "macro")
+            if found is not None:
+                return found
+        return None
 
 
 def _merged(stored: dict[int, E], overlay: Overlay[int, E]) -> list[E]:

@@ -36,6 +36,9 @@ def _macros(draft: Draft, table: Table) -> dict[str, Macro]:
     found: dict[str, Macro] = {}
     names = {schema.id: schema.name for schema in draft.schemas()}
     for macro in draft.macros():
+        if macro.kind == "table":
+            # One that returns rows is none that a row has a value of.
+            continue
         beside = macro.schema_id == table.schema_id
         if beside or (names[macro.schema_id] == "main" and fold(macro.name) not in found):
             found[fold(macro.name)] = macro
@@ -50,7 +53,6 @@ def _made(called: Sequence[str], known: dict[str, Macro], seen: set[str]) -> Ite
         seen.add(fold(name))
         bodies = [overload.sql for overload in macro.implementations if overload.kind != "table"]
         if len(bodies) < len(macro.implementations):
-            # One that returns rows is none that a row has a value of.
             continue
         for body in bodies:
             check_macro(body, f'macro "{macro.name}"')

@@ -289,7 +289,8 @@ def _is_free(work: Undoing, one: _Object, wanted: Tagged, numbers: set[int]) -> 
         work.stands_in_the_way(wanted.schema_id, one.name, "its schema is gone")
         return False
     elif isinstance(wanted, Macro):
-        holders = alike(wanted.name, (m for m in draft.macros() if m.schema_id == wanted.schema_id))
+        place = (wanted.schema_id, wanted.kind)
+        holders = alike(wanted.name, (m for m in draft.macros() if (m.schema_id, m.kind) == place))
     else:
         holders = draft.relations_named(wanted.schema_id, wanted.name)
     for holder in holders:

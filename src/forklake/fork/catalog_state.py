@@ -74,7 +74,8 @@ class Side:
             case "schema":
                 found = alike(name, self.state.schemas().values())
             case "macro":
-                found = alike(name, (item for item in self._macros.values() if item.schema_id == schema))
+                macros = (item for item in self._macros.values() if item.schema_id == schema)
+                found = alike(name, (item for item in macros if item.kind == change.detail))
             case _:
                 found = [*self.state.tables_named(schema, name), *self.state.views_named(schema, name)]
         return {item.id for item in found}

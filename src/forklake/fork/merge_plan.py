@@ -104,7 +104,8 @@ class MergeBuilder:
             case "schema":
                 found = alike(name, draft.schemas())
             case "macro":
-                found = alike(name, (macro for macro in draft.macros() if macro.schema_id == schema))
+                macros = (macro for macro in draft.macros() if macro.schema_id == schema)
+                found = alike(name, (macro for macro in macros if macro.kind == change.detail))
             case _:
                 named = draft.relations_named(schema, name)
                 found = [item if isinstance(item, View) else draft.table(item.id) for item in named]

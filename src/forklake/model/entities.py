@@ -11,6 +11,9 @@ from forklake.display import Shown
 from forklake.model.ids import CatalogId, ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
 from forklake.model.types import data_types as types
 
+MacroKind = Literal["scalar", "table"]
+"""A macro is an expression, or a query."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -138,7 +141,7 @@ class MacroImpl:
 
     sql: str
     parameters: tuple[MacroParameter, ...] = ()
-    kind: Literal["scalar", "table"] = "scalar"
+    kind: MacroKind = "scalar"
     dialect: str = "duckdb"
 
 
@@ -151,6 +154,11 @@ class Macro:
     name: str
     implementations: tuple[MacroImpl, ...] = ()
     origin: Origin | None = field(default=None, compare=False)
+
+    @property
+    def kind(self) -> MacroKind:
+        """Whether it is an expression or a query. As in DuckDB, one of each may have the same name."""
+        return self.implementations[0].kind if self.implementations else "scalar"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from forklake.engine.query.tree import Node as TreeNode
 from forklake.engine.query.workbench import Workbench
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
-from forklake.model.entities import Macro, Table, View
+from forklake.model.entities import Macro, MacroKind, Table, View
 from forklake.model.names import quoted
 from forklake.model.sql.macro_sql import create_macro
 from forklake.model.sql.predicate import Predicate
@@ -94,7 +94,10 @@ class Binder:
     _views: dict[tuple[Any, ...], tuple[str, Query]] = field(
         default_factory=dict[tuple[Any, ...], tuple[str, Query]]
     )
-    _macros: dict[tuple[Any, ...], str] = field(default_factory=dict[tuple[Any, ...], str])
+    _macros: dict[tuple[Any, ...], tuple[str, str, bool] | None] = field(
+        default_factory=dict[tuple[Any, ...], "tuple[str, str, bool] | None"]
+    )
+    """The place of each, the statement that makes it, and whether it is a query."""
     _token: str = field(default_factory=lambda: f"f{secrets.token_hex(4)}")
     _depth: int = 0
 
@@ -147,7 +150,7 @@ class Binder:
         for function in tree.functions:
             self._function(query, tree, function, names, inside)
         for call in tree.calls:
-            self._macro(call, names)
+            self._macro(call, names, "scalar")
         for ref in tree.tables:
             found = self._table(query, tree, ref, names, inside)
             if found is not None:
@@ -232,13 +235,13 @@ class Binder:
         )
         return self.read(sql, names, inside=True)
 
-    def _macro(self, parts: Sequence[str], names: Names) -> bool:
-        found = names.macro(parts)
+    def _macro(self, parts: Sequence[str], names: Names, kind: MacroKind) -> bool:
+        found = names.macro(parts, kind)
         if found is None or not isinstance(found.item, Macro):
             return False
         key = (found.catalog, found.item.id)
         if key not in self._macros:
-            self._macros[key] = ""
+            self._macros[key] = None
             catalog = self.attached(found.catalog)
             self.workbench.add_schema(catalog, found.schema)
             place = f"{quoted(catalog)}.{quoted(found.schema)}.{quoted(found.name)}"
@@ -252,7 +255,7 @@ class Binder:
                 bodies.append(
                     (body if is_table else body.removeprefix("SELECT ")) if changed else overload.sql
                 )
-            self._macros[key] = create_macro(place, found.item, bodies)
+            self._macros[key] = place, create_macro(place, found.item, bodies), kind == "table"
         return True
 
     def portable(self, text: str, schema: str) -> str:
@@ -290,9 +293,9 @@ class Binder:
                 query.answers[id(function.node)] = (TableRef(function.node).shown_name, frozenset(hidden))
             tree.is_changed = True
             return
-        if self._macro(function.parts, names):
+        if self._macro(function.parts, names, "table"):
             if inside:
-                found = names.macro(function.parts)
+                found = names.macro(function.parts, "table")
                 if found is not None:
                     catalog = self.attached(found.catalog)
                     function.node["function"] |= {"catalog": catalog, "schema": found.schema}
@@ -454,8 +457,9 @@ class Binder:
     def _create_views(self) -> None:
         """In the order in which they were read: what a view reads comes before it."""
         for macro in self._macros.values():
-            if macro:
-                self.workbench.execute(macro)
+            if macro is not None:
+                place, statement, is_table = macro
+                self.workbench.add_macro(place, statement, is_table=is_table)
         for place, query in self._views.values():
             self.workbench.execute(f"CREATE OR REPLACE VIEW {place} AS {query.sql(self.workbench)}")
 

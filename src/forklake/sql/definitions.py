@@ -12,6 +12,7 @@ from forklake.api.table import Table as TableHandle
 from forklake.commit.draft import Draft
 from forklake.commit.sort_order import sort_by
 from forklake.commit.write_target import folder_of, set_option
+from forklake.engine.canonical_sql import canonical_expression, canonical_query
 from forklake.errors import (
     ColumnNotFound,
     InvalidArgument,
@@ -25,6 +26,7 @@ from forklake.errors import (
 from forklake.model.entities import MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
 from forklake.model.sql.ddl import ColumnSpec, columns_of
+from forklake.model.sql.macro_sql import parameter_type
 from forklake.model.table.columns import build, find
 from forklake.model.table.partition_and_sort import partition_fields
 from forklake.sql import statements as st
@@ -75,16 +77,13 @@ def _(statement: st.DropObject, running: Running) -> SqlResult:
 
 
 def _drop_macro(statement: st.DropObject, running: Running) -> None:
-    name = running.target(statement.name)
-    found = running.scope.read().find_macro(name)
+    name, draft = running.target(statement.name), running.scope.read()
     is_table = statement.kind == "macro table"
-    kinds = {"table" if is_table else "scalar"}
-    if found is not None and {overload.kind for overload in found.implementations}.isdisjoint(kinds):
+    found = draft.find_macro(name, "table" if is_table else "scalar")
+    if found is None and draft.find_macro(name) is not None and not statement.if_exists:
         other = "DROP MACRO" if is_table else "DROP MACRO TABLE"
-        if statement.if_exists:
-            return
         raise MacroNotFound(f'macro "{name}" is of the other kind: use {other}')
-    running.work.drop_macro(name, if_exists=statement.if_exists)
+    running.work.drop_macro(name, table=is_table, if_exists=statement.if_exists)
 
 
 @run_definition.register
@@ -107,16 +106,18 @@ def _(statement: st.CreateMacro, running: Running) -> SqlResult:
     name = running.target(statement.name)
     overloads = tuple(
         MacroImpl(
-            overload.body.text,
+            canonical_query(overload.body.text)
+            if overload.is_table
+            else canonical_expression(overload.body.text),
             tuple(
-                MacroParameter(parameter, type or "unknown", default)
+                MacroParameter(parameter, parameter_type(type), default)
                 for parameter, type, default in overload.parameters
             ),
             "table" if overload.is_table else "scalar",
         )
         for overload in statement.overloads
     )
-    if statement.if_not_exists and running.scope.read().find_macro(name) is not None:
+    if statement.if_not_exists and running.scope.read().find_macro(name, overloads[0].kind) is not None:
         return SqlResult()
     running.work.create_macro(name, overloads=overloads, or_replace=statement.or_replace)
     return SqlResult()

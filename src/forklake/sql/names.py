@@ -10,7 +10,7 @@ from forklake.commit.draft import Draft
 from forklake.context.scope import Scope
 from forklake.errors import CatalogNotFound, TableNotFound
 from forklake.model.alike import fold, nearest_of
-from forklake.model.entities import Macro, Table, View
+from forklake.model.entities import Macro, MacroKind, Table, View
 from forklake.model.names import QualifiedName
 from forklake.model.time_travel import AsOf
 
@@ -77,11 +77,11 @@ class Names:
                 return self._found(catalog, draft, item, at)
         return None
 
-    def macro(self, parts: Sequence[str]) -> Found | None:
-        """The macro of a name, if there is one."""
+    def macro(self, parts: Sequence[str], kind: MacroKind) -> Found | None:
+        """The macro of a name, if there is one: an expression, or a query."""
         for catalog, schema, name in self.places(parts):
             draft = self.draft(catalog)
-            item = None if draft is None else draft.find_macro(QualifiedName(schema, name))
+            item = None if draft is None else draft.find_macro(QualifiedName(schema, name), kind)
             if draft is not None and item is not None:
                 return self._found(catalog, draft, item, None)
         return None

@@ -23,6 +23,7 @@ from forklake.sql import statements as st
 from forklake.sql.binder import Binder
 from forklake.sql.statement import Running
 
+_VALUES = "forklake values"
 TARGET = "forklake target"
 """What the table that is changed is called in queries of ours."""
 
@@ -68,6 +69,9 @@ def _inserted(
     text = _with_defaults(statement, chosen)
     query = binder.read(text)
     (sql,) = binder.prepare(query)
+    width = query.tree.width_of_values
+    if width == len(chosen) and not statement.by_name:
+        sql = _converted(binder, running, sql, chosen)
     names = _columns_of(binder, running, sql)
     if statement.by_name:
         chosen = tuple(_named(columns, name) for name in names)
@@ -78,6 +82,28 @@ def _inserted(
             f'INSERT INTO "{table.name}" has {len(chosen)} columns, and the query gives {len(names)}'
         )
     yield from computed_query(binder, running, sql, chosen)
+
+
+def _converted(binder: Binder, running: Running, sql: str, columns: Sequence[Column]) -> str:
+    """A query for VALUES of which each was converted to the type of its column by itself.
+
+    Only in an INSERT of its own does DuckDB do that; elsewhere it gives all rows of VALUES one type first.
+    """
+    listed = ", ".join(f"v{at} {to_sql(column.data_type)}" for at, column in enumerate(columns))
+    binder.workbench.keep_temporary(_VALUES)
+    name = f"temp.main.{quoted(_VALUES)}"
+    binder.workbench.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_VALUES)} ({listed})")
+    text = f"INSERT INTO {name} {sql}"
+    rows = Rows(
+        binder.workbench,
+        running.context.storage,
+        binder.plans,
+        lambda: None,
+        seconds=running.options.max_seconds,
+    )
+    rows.begin(text, binder.used(text))
+    rows.all()
+    return f"FROM {name}"
 
 
 def computed_query(

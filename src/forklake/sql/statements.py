@@ -240,7 +240,7 @@ class Alter:
 class Comment:
     """COMMENT ON TABLE, VIEW, COLUMN, SCHEMA or MACRO."""
 
-    kind: Literal["table", "view", "column", "schema", "macro"]
+    kind: Literal["table", "view", "column", "schema", "macro", "macro table"]
     name: ObjectName
     """Of a column: the table or view."""
     comment: str | None

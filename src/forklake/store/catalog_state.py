@@ -20,6 +20,7 @@ from forklake.model.entities import (
 )
 from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId
 from forklake.model.snapshots import Head
+from forklake.model.sql.macro_sql import default_sql
 from forklake.model.table.layout import PartitionField, Partitioning, SortOrder
 from forklake.model.table.partition_and_sort import stored_sort_key
 from forklake.store.backend import Database, Row
@@ -182,12 +183,13 @@ class CatalogState:
             return []
         catalog = self.head.catalog_id
         parameters: dict[tuple[int, int], list[MacroParameter]] = {}
-        for macro, impl, name, kind, default in self._database.rows("macro_parameters", catalog=catalog):
-            parameters.setdefault((macro, impl), []).append(MacroParameter(name, kind, default))
+        for macro, impl, name, kind, *default in self._database.rows("macro_parameters", catalog=catalog):
+            given = MacroParameter(name, kind, default_sql(*default))
+            parameters.setdefault((macro, impl), []).append(given)
         impls: dict[int, list[MacroImpl]] = {}
         for macro, impl, dialect, sql, kind in self._database.rows("macro_implementations", catalog=catalog):
-            given = tuple(parameters.get((macro, impl), ()))
-            impls.setdefault(macro, []).append(MacroImpl(sql, given, kind, dialect))
+            of_macro = tuple(parameters.get((macro, impl), ()))
+            impls.setdefault(macro, []).append(MacroImpl(sql, of_macro, kind, dialect))
         return [
             Macro(
                 MacroId(macro), SchemaId(schema), name, tuple(impls.get(macro, ())), origin_of(source, begin)

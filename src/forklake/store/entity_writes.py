@@ -9,6 +9,7 @@ from typing import Any
 
 from forklake.model.entities import Macro, Origin
 from forklake.model.snapshots import Head
+from forklake.model.sql.macro_sql import stored_default
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.model.table.partition_and_sort import written_sort_key
 from forklake.store.backend import Row, Session
@@ -109,7 +110,7 @@ def _parts(entity: Entity) -> Iterator[tuple[RowSet, Row]]:
             for place, impl in enumerate(entity.implementations):
                 yield MACRO_IMPLS, (entity.id, place, impl.dialect, impl.sql, impl.kind)
                 for index, given in enumerate(impl.parameters):
-                    about = (given.name, given.type, given.default, "unknown")
+                    about = (given.name, given.type, *stored_default(given.default))
                     yield MACRO_PARAMETERS, (entity.id, place, index, *about)
         case Partitioning():
             for place, part in enumerate(entity.fields):

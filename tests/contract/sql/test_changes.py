@@ -174,3 +174,35 @@ def test_a_statement_that_fails_changes_nothing(
     with pytest.raises(error, match=told):
         filled.catalog.sql(statement)
     assert filled.catalog.snapshot == before
+
+
+VALUES = (
+    "CREATE TABLE v (s VARCHAR, d DECIMAL(5, 1), f FLOAT, ts TIMESTAMP, l STRUCT(a INTEGER, b VARCHAR))",
+    "INSERT INTO v VALUES (1, 2.55, 'NaN', 'infinity', {'b': 'x'}), ('02', '3', 1, '2026-01-02', row(1, 2)), "
+    "(2.50, 4, NULL, DATE '2026-01-03', NULL)",
+    "INSERT INTO v (d, s) VALUES ((SELECT max(d) FROM v), true), (DEFAULT, 'x')",
+    "INSERT INTO v (f) VALUES (1), (1e30), ('-inf')",
+)
+
+
+def test_each_of_values_is_converted_by_itself(twins: Twins) -> None:
+    for statement in VALUES:
+        twins.do(statement)
+    twins.same("SELECT * REPLACE (CAST(ts AS VARCHAR) AS ts, CAST(f AS VARCHAR) AS f) FROM v ORDER BY ALL")
+    for refused in (
+        "INSERT INTO v (d) VALUES (1), ('no')",
+        "INSERT INTO v (d) SELECT * FROM (VALUES (1), ('no'))",
+    ):
+        with pytest.raises(forklake.ForklakeError, match="convert") as error:
+            twins.catalog.sql(refused)
+        assert "LINE" not in str(error.value)
+    with pytest.raises(forklake.InvalidSql, match="5 columns, and the query gives 2"):
+        twins.catalog.sql("INSERT INTO v VALUES (1, 2)")
+
+
+def test_what_duckdb_cannot_bind_is_said_although_rows_were_inserted_before(
+    catalog: forklake.Catalog,
+) -> None:
+    catalog.sql("CREATE TABLE v (s VARCHAR, d INTEGER); INSERT INTO v SELECT 'a', 1")
+    with pytest.raises(forklake.InvalidSql, match="Cannot combine types"):
+        catalog.sql("INSERT INTO v SELECT * FROM (VALUES ('x', 1), (1, 2))")

@@ -235,7 +235,7 @@ def test_alter_view_and_schema() -> None:
         ("COMMENT ON SCHEMA s IS e'tab\\tnew\\nline\\x41\\u00e9\\101'", Comment("schema", of("s"), "tab\tnew\nlineAéA")),
         ("COMMENT ON MACRO m IS ''", Comment("macro", of("m"), "")),
         ("COMMENT ON FUNCTION m IS 'x'", Comment("macro", of("m"), "x")),
-        ("COMMENT ON MACRO TABLE m IS 'x'", Comment("macro", of("m"), "x")),
+        ("COMMENT ON MACRO TABLE m IS 'x'", Comment("macro table", of("m"), "x")),
     ],
 )  # fmt: skip
 def test_comments(text: str, statement: object) -> None:

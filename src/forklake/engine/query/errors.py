@@ -40,7 +40,8 @@ def _translation(storage: Storage, plans: Sequence[ScanPlan], error: duckdb.Erro
         case duckdb.ParserException() | duckdb.BinderException() | duckdb.CatalogException():
             return InvalidSql(told)
         case duckdb.ConversionException() | duckdb.OutOfRangeException() | duckdb.ConstraintException():
-            return InvalidData(told)
+            # What follows quotes the statement, which may be one of ours.
+            return InvalidData(told.partition("\n\nLINE ")[0])
         case duckdb.InvalidInputException() | duckdb.TypeMismatchException():
             return InvalidData(told)
         case duckdb.NotImplementedException():

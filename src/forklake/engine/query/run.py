@@ -53,16 +53,23 @@ class Rows:
                 description = connection.description or []
                 self._reader = connection.to_arrow_reader(BATCH_ROWS)
             else:
-                # With DuckDB 2.0, a statement's own result is held in memory as a whole first.
-                relation: Any = connection.sql(sql)
-                if relation is None:
-                    self._reader = pa.table({}).to_reader()
-                    description = []
-                else:
-                    description = relation.description
-                    self._reader = relation.to_arrow_reader(BATCH_ROWS)
+                description = self._begin_relation(connection, sql)
             self.types = tuple(str(column[1]) for column in description)
             self._schema = pa.schema([_plain_field(field) for field in self._reader.schema])
+
+    def _begin_relation(self, connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
+        """Without parameters: DuckDB 2.0 holds a statement's own result in memory as a whole first."""
+        try:
+            relation: Any = connection.sql(sql)
+            if relation is None:
+                self._reader = pa.table({}).to_reader()
+                return []
+            self._reader = relation.to_arrow_reader(BATCH_ROWS)
+        except duckdb.Error:
+            # What fails here leaves its transaction behind, and the next would be refused for that.
+            connection.execute("SELECT 1")
+            raise
+        return list(relation.description)
 
     @property
     def schema(self) -> pa.Schema:

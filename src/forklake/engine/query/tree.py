@@ -114,6 +114,15 @@ class QueryTree:
     natural_joins: list[Node] = field(default_factory=list[Node])
     is_changed: bool = False
 
+    @property
+    def width_of_values(self) -> int | None:
+        """How many values each row has, if the query is VALUES and nothing else."""
+        node = self.root["statements"][0]["node"]
+        source = node.get("from_table") or {}
+        if source.get("type") != "EXPRESSION_LIST" or node["modifiers"]:
+            return None
+        return len(source["values"][0])
+
     @classmethod
     def read(cls, connection: duckdb.DuckDBPyConnection, sql: str) -> QueryTree | None:
         """The tree of a query, or None if DuckDB has none for it: what does not parse, and PIVOT."""

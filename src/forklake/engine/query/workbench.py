@@ -61,6 +61,7 @@ class Workbench:
         files = ", ".join(text(file) for file in sorted(self._files))
         run(f"SET allowed_directories = [{folders}]; SET allowed_paths = [{files}]")
         run("SET enable_external_access = false; SET lock_configuration = true")
+        self._macros: list[str] = []
         self._attached: set[str] = set()
         self._schemas: set[tuple[str, str]] = set()
         self._used: tuple[str, str] | None = None
@@ -119,6 +120,11 @@ class Workbench:
         self.connection.execute(f"CREATE OR REPLACE TEMP TYPE {quoted(name)} AS ENUM ({listed})")
         self._lists.append(name)
 
+    def add_macro(self, place: str, statement: str, *, is_table: bool) -> None:
+        """Let this statement call a macro. Others may not: nobody looks up the names of functions."""
+        self.connection.execute(statement)
+        self._macros.append(f"DROP MACRO {'TABLE ' if is_table else ''}IF EXISTS {place}")
+
     def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
         """Run a statement; its result is that of the connection."""
         self.connection.execute(sql, params) if params else self.connection.execute(sql)
@@ -129,6 +135,9 @@ class Workbench:
             self.connection.execute(f"DROP TABLE IF EXISTS temp.main.{quoted(name)}")
         for name in self._lists:
             self.connection.execute(f"DROP TYPE IF EXISTS temp.main.{quoted(name)}")
+        for drop in self._macros:
+            self.connection.execute(drop)
+        self._macros.clear()
         for name in self._registered:
             self.connection.unregister(name)
         self._lists.clear()

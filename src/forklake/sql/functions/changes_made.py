@@ -1,14 +1,15 @@
-"""What a commit did, as `snapshots` of DuckLake shows it: names and ids by what was done to them. Pure."""
+"""What a commit did, as `snapshots` of DuckLake shows it: names and ids by what was done to them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from forklake.engine.canonical_sql import written_name
+
 _QUOTED = r'"(?:[^"]|"")*"'
 _ENTRY = re.compile(rf"(\w+):({_QUOTED}(?:\.{_QUOTED})*|-?\d+)")
 _NAME = re.compile(_QUOTED)
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
 _KEYS = {
     "created_schema": "schemas_created",
@@ -60,8 +61,4 @@ def _entries(notation: str) -> Iterator[tuple[str, str]]:
             case [name]:
                 yield word, name
             case _:
-                yield word, ".".join(map(_optionally_quoted, names))
-
-
-def _optionally_quoted(name: str) -> str:
-    return name if _PLAIN.match(name) else '"' + name.replace('"', '""') + '"'
+                yield word, ".".join(map(written_name, names))

@@ -16,6 +16,7 @@ from forklake.api.table_statistics import sizes_of
 from forklake.commit.write_target import without_options
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column, Macro, MacroImpl, Schema, Table, View
+from forklake.model.sql.macro_sql import UNKNOWN, parameter_sql
 from forklake.sql.functions import introspection_columns as columns
 from forklake.sql.functions.answers import Columns, answer
 from forklake.sql.functions.described import create_table, create_view, default_of, numbers_of, shown_type
@@ -195,7 +196,8 @@ def _duckdb_functions(caller: Caller) -> Iterator[Row]:
 
 def _types_of(overload: MacroImpl) -> list[str | None]:
     return [
-        None if parameter.type == "unknown" else parameter.type.upper() for parameter in overload.parameters
+        None if parameter.type == UNKNOWN else parameter_sql(parameter.type)
+        for parameter in overload.parameters
     ]
 
 

@@ -161,7 +161,7 @@ def _reset(reader: Reader) -> AlterAction:
     raise reader.expected("PARTITIONED BY, SORTED BY or (name)")
 
 
-_COMMENTED: dict[str, Literal["table", "view", "schema", "macro"]] = {
+_COMMENTED: dict[str, Literal["table", "view", "schema", "macro", "macro table"]] = {
     "TABLE": "table",
     "VIEW": "view",
     "SCHEMA": "schema",
@@ -189,8 +189,8 @@ def comment(reader: Reader) -> Comment:
     if word is None:
         raise reader.expected("TABLE, VIEW, COLUMN, SCHEMA or MACRO")
     kind = _COMMENTED[word]
-    if word == "MACRO":
-        reader.take("TABLE")
+    if kind == "macro" and reader.take("TABLE"):
+        kind = "macro table"
     return Comment(
         kind, reader.object_name(f"the name of a {kind}", 2 if kind == "schema" else 3), _text(reader)
     )

@@ -807,7 +807,7 @@ INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_
 VALUES (0, now(), 0, 0, 0);
 
 -- Last, so that a lake without it was never finished.
-INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev4');
+INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev5');
 
 -- forklake:end
 COMMIT;

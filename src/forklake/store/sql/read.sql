@@ -453,7 +453,7 @@ SELECT source_catalog_id, begin_snapshot, macro_id, schema_id, macro_name
 SELECT macro_id, impl_id, dialect, sql, type FROM visible_macro_impl WHERE catalog_id = $catalog ORDER BY macro_id, impl_id;
 
 -- name: macro_parameters
-SELECT macro_id, impl_id, parameter_name, parameter_type, default_value
+SELECT macro_id, impl_id, parameter_name, parameter_type, default_value, default_value_type
   FROM visible_macro_parameters
  WHERE catalog_id = $catalog
  ORDER BY macro_id, impl_id, column_id;

@@ -522,7 +522,7 @@ CREATE UNIQUE INDEX ducklake_table_live_name ON ducklake_table (catalog_id, sche
 CREATE INDEX ducklake_table_by_name ON ducklake_table (catalog_id, schema_id, table_name COLLATE NOCASE);
 CREATE UNIQUE INDEX ducklake_view_live_name ON ducklake_view (catalog_id, schema_id, view_name) WHERE end_snapshot IS NULL;
 CREATE INDEX ducklake_view_by_name ON ducklake_view (catalog_id, schema_id, view_name COLLATE NOCASE);
-CREATE UNIQUE INDEX ducklake_macro_live_name ON ducklake_macro (catalog_id, schema_id, macro_name) WHERE end_snapshot IS NULL;
+CREATE INDEX ducklake_macro_live_name ON ducklake_macro (catalog_id, schema_id, macro_name) WHERE end_snapshot IS NULL;
 CREATE INDEX ducklake_partition_info_by_table ON ducklake_partition_info (catalog_id, table_id);
 CREATE INDEX ducklake_sort_info_by_table ON ducklake_sort_info (catalog_id, table_id);
 CREATE INDEX ducklake_data_file_by_table ON ducklake_data_file (catalog_id, table_id, begin_snapshot);
@@ -854,7 +854,7 @@ INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_
 VALUES (0, strftime('%Y-%m-%d %H:%M:%f000+00:00', 'now'), 0, 0, 0);
 
 -- Last, so that a lake without it was never finished.
-INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev4');
+INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev5');
 
 -- forklake:end
 COMMIT;

@@ -1,0 +1,7 @@
+-- From 0.5-dev4 to 0.5-dev5.
+
+-- name: drop_unique
+DROP INDEX IF EXISTS ducklake_macro_live_name;
+
+-- name: by_name
+CREATE INDEX ducklake_macro_live_name ON ducklake_macro (catalog_id, schema_id, macro_name) WHERE end_snapshot IS NULL;
