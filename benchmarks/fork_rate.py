@@ -58,7 +58,7 @@ def rate(bench: Bench, backend: Backend, *, seconds: float, rounds: int, many: i
     """Fork one parent from processes of their own, then very often in one commit."""
     place = bench.lake_of_files(backend, "rate", FEW)
     bench.progress(f"{backend}: forks from 1 and {WORKERS} processes, {rounds} rounds of {seconds:g} s each")
-    statistics = _measured(place.url, seconds, rounds)
+    measured = _measured(place.url, seconds, rounds)
     bench.progress(f"{backend}: {many:,} forks in one commit")
     with forklake.connect(place.url) as lake:
         names = [f"one_of_many_{number}" for number in range(many)]
@@ -73,15 +73,15 @@ def rate(bench: Bench, backend: Backend, *, seconds: float, rounds: int, many: i
             ms(statistics.median(tally.latency for tally in figure.tallies)),
             ms(statistics.median(tally.cpu for tally in figure.tallies)),
         )
-        for figure in statistics
+        for figure in measured
     ]
     lines.append((f"fork_many, {many:,} in one commit", f"{many / taken:,.0f}", "", ms(taken / many)))
-    lines += [(f"  {error}", "", "", "") for figure in statistics for error in figure.errors]
+    lines += [(f"  {error}", "", "", "") for figure in measured for error in figure.errors]
     text = table(("", "forks/s", "latency", "client's time for each"), lines)
-    failed = sum(sum(tally.errors.values()) for figure in statistics for tally in figure.tallies)
+    failed = sum(sum(tally.errors.values()) for figure in measured for tally in figure.tallies)
     found = [Target(not failed, "no fork fails", f"{failed} failed")]
     if backend == "PostgreSQL":
-        last = statistics[-1].rate
+        last = measured[-1].rate
         what = f"at least {LEAST:,} forks/s from {WORKERS} processes"
         found.append(Target(last >= LEAST, what, f"{last:,.0f}/s"))
         what = f"at least {LEAST_IN_ONE:,} forks/s in one commit"

@@ -39,9 +39,11 @@ def summary(column: ColumnId, type: DataType, values: pa.ChunkedArray | pa.Array
     found = [stored(value, type) for value in _plain(values).to_pylist() if value is not None]
     nan = any(value != value for value in found) if has_nan(type) else None
     values_of = [as_value(value, type) or value for value in found]
-    # By whole keys: bounds keep only the beginning of a long one.
-    keyed = [(key_of(one, type) or "", at) for at, one in enumerate(values_of)]
-    lowest, highest = min(keyed)[1], max(keyed)[1]
+    lowest = highest = 0
+    if len(values_of) > 1:
+        # By whole keys: bounds keep only the beginning of a long one.
+        keyed = [(key_of(one, type) or "", at) for at, one in enumerate(values_of)]
+        lowest, highest = min(keyed)[1], max(keyed)[1]
     return ColumnStats(
         column,
         count,

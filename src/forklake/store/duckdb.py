@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
 from forklake.store.backend import Row, UniqueViolation
 from forklake.store.built_statements import end_text, insert_text, insert_values_text, update_text
-from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
+from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession, Translated
 from forklake.store.pool import ConnectionPool, WriterLock, is_read_only
 from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
@@ -124,7 +124,7 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
         def begin(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(self.opening[0])
 
-        super().__init__(database.lock, pool, lambda: translated(database.path), begin)
+        super().__init__(database.lock, pool, translated(database.path), begin)
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
@@ -144,18 +144,18 @@ class DuckDBSession(EmbeddedSession[duckdb.DuckDBPyConnection]):
 
     def _send(self) -> list[Row]:
         waiting, self._waiting = self._waiting, []
-        with self._running() as connection:
-            return connection.execute(";\n".join(waiting)).fetchall()
+        with self._translated:
+            return self._running().execute(";\n".join(waiting)).fetchall()
 
     def query(self, text: str) -> list[Row]:
         """Run a query, given as text."""
-        with self._running() as connection:
-            return connection.execute(text).fetchall()
+        with self._translated:
+            return self._running().execute(text).fetchall()
 
     def run_script(self, script: str) -> None:
         """Run a schema file inside this transaction."""
-        with self._running() as connection:
-            connection.execute(script)
+        with self._translated:
+            self._running().execute(script)
 
     def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         """Add rows to a table."""
@@ -256,17 +256,19 @@ def _check_header(path: Path) -> None:
         raise StoreUnavailable(f"{path} is not a DuckDB database, or is damaged")
 
 
-@contextmanager
-def translated(path: Path) -> Generator[None, None, None]:
+def translated(path: Path) -> Translated:
     """Turn DuckDB's errors into ours, by their classes."""
-    try:
-        yield
-    except duckdb.ConstraintException as error:
-        if "NOT NULL" in str(error):
-            raise _error(path, error) from error
-        raise UniqueViolation(str(error)) from error
-    except duckdb.Error as error:
-        raise _error(path, error) from error
+
+    def translate(error: BaseException) -> ForklakeError | UniqueViolation | None:
+        match error:
+            case duckdb.ConstraintException() if "NOT NULL" not in str(error):
+                return UniqueViolation(str(error))
+            case duckdb.Error():
+                return _error(path, error)
+            case _:
+                return None
+
+    return Translated(translate)
 
 
 def _error(path: Path, error: duckdb.Error) -> ForklakeError:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from forklake.errors import ReadOnlyStore, StoreError, TransactionClosed
+from forklake.errors import ForklakeError, ReadOnlyStore, StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import (
     Allocation,
@@ -139,6 +138,24 @@ class EmbeddedConnection(Closable, Protocol):
 C = TypeVar("C", bound=EmbeddedConnection)
 
 
+class Translated:
+    """Blocks in which a driver's errors become ours: each statement is one, so they are cheap to enter."""
+
+    __slots__ = ("_translate",)
+
+    def __init__(self, translate: Callable[[BaseException], ForklakeError | None]) -> None:
+        """`translate` returns None for what is no error of the driver."""
+        self._translate = translate
+
+    def __enter__(self) -> None:
+        """Begin a block."""
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        """Raise our error from the driver's."""
+        if error is not None and (ours := self._translate(error)) is not None:
+            raise ours from error
+
+
 class EmbeddedSession(EmbeddedWrites, OpenTransaction, Generic[C]):
     """A write transaction: it waits for its turn, and whatever happens gives everything back once."""
 
@@ -149,7 +166,7 @@ class EmbeddedSession(EmbeddedWrites, OpenTransaction, Generic[C]):
         self,
         lock: WriterLock,
         pool: ConnectionPool[C],
-        translated: Callable[[], AbstractContextManager[None]],
+        translated: Translated,
         begin: Callable[[C], None],
     ) -> None:
         """Wait for the turn among this process's threads, then begin."""
@@ -160,7 +177,7 @@ class EmbeddedSession(EmbeddedWrites, OpenTransaction, Generic[C]):
         self._locked = True
         try:
             connection = self._connection = pool.take()
-            with translated():
+            with translated:
                 begin(connection)
         except BaseException:
             self._finish(broken=True)
@@ -169,8 +186,8 @@ class EmbeddedSession(EmbeddedWrites, OpenTransaction, Generic[C]):
 
     def commit(self) -> None:
         """Make everything durable."""
-        with self._running() as connection:
-            connection.execute("COMMIT")
+        with self._translated:
+            self._running().execute("COMMIT")
         self._finish()
 
     def rollback(self) -> None:
@@ -178,8 +195,8 @@ class EmbeddedSession(EmbeddedWrites, OpenTransaction, Generic[C]):
         broken = True
         try:
             if self._open:
-                with self._running() as connection:
-                    connection.execute("ROLLBACK")
+                with self._translated:
+                    self._running().execute("ROLLBACK")
             broken = False
         except StoreError:
             # A transaction that failed has ended already; such a connection is not worth keeping.
@@ -199,9 +216,7 @@ class EmbeddedSession(EmbeddedWrites, OpenTransaction, Generic[C]):
                 self._locked = False
                 self._lock.release()
 
-    @contextmanager
-    def _running(self) -> Generator[C, None, None]:
+    def _running(self) -> C:
         if not self._open or self._connection is None:
             raise TransactionClosed("this database transaction has ended")
-        with self._translated():
-            yield self._connection
+        return self._connection

@@ -21,7 +21,7 @@ from forklake.errors import (
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Row, UniqueViolation
 from forklake.store.built_statements import end_text, insert_text, update_text
-from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession
+from forklake.store.embedded import EmbeddedDatabase, EmbeddedSession, Translated
 from forklake.store.pool import WAIT_SECONDS, ConnectionPool, WriterLock, is_read_only
 from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
@@ -149,26 +149,27 @@ class SqliteSession(EmbeddedSession[sqlite3.Connection]):
                 found = connection.execute(database.statements["setting"], {"key": "version"}).fetchone()
                 check_unchanged(database.url, found and found[0])
 
-        super().__init__(database.lock, pool, lambda: translated(database.path), begin)
+        super().__init__(database.lock, pool, translated(database.path), begin)
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run a query and return its rows."""
-        with self._running() as connection:
-            return connection.execute(self._database.statements[statement], _stored(params)).fetchall()
+        with self._translated:
+            return self._running().execute(self._database.statements[statement], _stored(params)).fetchall()
 
     def execute(self, statement: str, /, **params: object) -> None:
         """Run a statement that returns nothing."""
-        with self._running() as connection:
-            connection.execute(self._database.statements[statement], _stored(params))
+        with self._translated:
+            self._running().execute(self._database.statements[statement], _stored(params))
 
     def query(self, text: str) -> list[Row]:
         """Run a query, given as text."""
-        with self._running() as connection:
-            return connection.execute(text).fetchall()
+        with self._translated:
+            return self._running().execute(text).fetchall()
 
     def run_script(self, script: str) -> None:
         """Run a schema file inside this transaction."""
-        with self._running() as connection:
+        with self._translated:
+            connection = self._running()
             pending = ""
             for line in script.splitlines(keepends=True):
                 pending += line
@@ -179,20 +180,22 @@ class SqliteSession(EmbeddedSession[sqlite3.Connection]):
     def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         """Add rows to a table."""
         given = [tuple(map(_adapted, row)) for row in rows] if _has_times(into) else rows
-        with self._running() as connection:
-            connection.executemany(insert_text("sqlite", into), given)
+        with self._translated:
+            self._running().executemany(insert_text("sqlite", into), given)
 
     def update(self, of: RowSet, rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""
         text, first = update_text("sqlite", of), of.key_count
-        with self._running() as connection:
-            connection.executemany(text, [tuple(map(_adapted, (*row[first:], *row[:first]))) for row in rows])
+        with self._translated:
+            self._running().executemany(
+                text, [tuple(map(_adapted, (*row[first:], *row[:first]))) for row in rows]
+            )
 
     def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
         """Set the end of a catalog's own live rows."""
         text = end_text("sqlite", of)
-        with self._running() as connection:
-            ended = connection.executemany(text, [(end, catalog, *row) for row in rows]).rowcount
+        with self._translated:
+            ended = self._running().executemany(text, [(end, catalog, *row) for row in rows]).rowcount
         if ended != len(rows):
             raise CorruptMetadata(f"{len(rows) - ended} rows of {of.table} that should end are not live")
 
@@ -213,15 +216,17 @@ def _stored(params: Mapping[str, object]) -> dict[str, object]:
     return {name: _adapted(value) for name, value in params.items()}
 
 
-@contextmanager
-def translated(path: Path) -> Generator[None, None, None]:
+def translated(path: Path) -> Translated:
     """Turn SQLite's errors into ours, by their codes."""
-    try:
-        yield
-    except sqlite3.Error as error:
+
+    def translate(error: BaseException) -> ForklakeError | UniqueViolation | None:
+        if not isinstance(error, sqlite3.Error):
+            return None
         if getattr(error, "sqlite_errorcode", 0) in _TAKEN:
-            raise UniqueViolation(str(error)) from error
-        raise _error(path, error) from error
+            return UniqueViolation(str(error))
+        return _error(path, error)
+
+    return Translated(translate)
 
 
 def _error(path: Path, error: sqlite3.Error) -> ForklakeError:

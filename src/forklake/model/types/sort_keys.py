@@ -49,6 +49,7 @@ _NANOSECONDS = {
 }
 _CLOCKS = {"time": 10**3, "time_ns": 1}
 _BYTES = frozenset({"varchar", "blob"})
+_KEYED = frozenset().union(INTEGERS, FLOATS, _NANOSECONDS, _CLOCKS, _BYTES, ("boolean", "uuid"))
 
 _kind = type
 NAN = "5"
@@ -71,8 +72,7 @@ def has_key(type: DataType) -> bool:
         case Decimal():
             return True
         case Scalar(name):
-            known = (INTEGERS, FLOATS, _NANOSECONDS, _CLOCKS, _BYTES, ("boolean", "uuid"))
-            return any(name in names for names in known)
+            return name in _KEYED
         case _:
             return False
 
