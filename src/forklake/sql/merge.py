@@ -39,6 +39,8 @@ from forklake.sql.statement import Running
 
 SOURCE = "forklake source"
 _ACTION = "forklake_action"
+MERGE_ACTION = "merge_action"
+"""The column of RETURNING that says what became of a row; `*` does not mean it."""
 
 
 def merge_rows(statement: st.Merge, running: Running) -> SqlResult | int:
@@ -137,7 +139,9 @@ class _Merge:
         return " AND ".join(pairs)
 
     def _clauses(self, match: str) -> list[tuple[int, st.When]]:
-        return [(at, when) for at, when in enumerate(self.statement.clauses) if when.match == match]
+        """In the order in which they are tried: one without a condition is the last, as in DuckDB."""
+        found = [(at, when) for at, when in enumerate(self.statement.clauses) if when.match == match]
+        return sorted(found, key=lambda one: one[1].condition is None)
 
     def _joined(self, match: str, join: str) -> str | None:
         """The query for clauses that change rows of the table, if there are any."""
@@ -275,14 +279,16 @@ class _Merge:
         tables = [
             pa.Table.from_batches([batch])
             .rename_columns(names)
-            .append_column("merge_action", pa.array([word] * batch.num_rows, pa.string()))
+            .append_column(MERGE_ACTION, pa.array([word] * batch.num_rows, pa.string()))
             for word, batch in self.returned
         ]
         if tables:
             rows = pa.concat_tables(tables, promote_options="permissive")
         else:
-            rows = pa.table({name: pa.array([], pa.null()) for name in [*names, "merge_action"]})
-        return returned(returning, self.binder, self.running, self.alias, rows, count)
+            rows = pa.table({name: pa.array([], pa.null()) for name in [*names, MERGE_ACTION]})
+        return returned(
+            returning, self.binder, self.running, self.alias, rows, count, frozenset({MERGE_ACTION})
+        )
 
 
 def _first_that_holds(clauses: Sequence[tuple[int, st.When]]) -> str:

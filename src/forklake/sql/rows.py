@@ -325,13 +325,21 @@ def _returned(
 
 
 def returned(
-    returning: st.Fragment, binder: Binder, running: Running, alias: str, rows: pa.Table, count: int
+    returning: st.Fragment,
+    binder: Binder,
+    running: Running,
+    alias: str,
+    rows: pa.Table,
+    count: int,
+    hidden: frozenset[str] = frozenset(),
 ) -> SqlResult:
-    """What RETURNING shows of rows that have the columns of their table."""
+    """What RETURNING shows of rows that have the columns of their table, and some that `*` does not mean."""
     name = f"{TARGET} changed"
     binder.add_rows(name, rows)
-    text = f"SELECT {returning.text} FROM {quoted(name)} AS {quoted(alias)}"
-    (sql,) = binder.prepare(binder.read(text))
+    query = binder.read(f"SELECT {returning.text} FROM {quoted(name)} AS {quoted(alias)}")
+    if hidden:
+        query.answers |= {id(ref.node): (alias, hidden) for ref in query.tree.tables if ref.parts == (name,)}
+    (sql,) = binder.prepare(query)
     batches = list(stream(binder, running, sql))
     shown = pa.Table.from_batches(batches) if batches else _nothing(binder, running, sql)
     return SqlResult(shown, rows_affected=count)

@@ -106,6 +106,24 @@ def test_returning_shows_what_was_changed(filled: Twins) -> None:
     filled.same("SELECT * FROM t ORDER BY ALL")
 
 
+def test_what_a_merge_returns_has_the_columns_of_the_table(filled: Twins) -> None:
+    merge = (
+        "MERGE INTO t USING (SELECT 1 AS id UNION ALL SELECT 99) AS s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = 7 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id) RETURNING "
+    )
+    for returning in ("*", "merge_action, *", "id, merge_action", "t.*"):
+        filled.do("DELETE FROM t WHERE id = 99")
+        filled.same(f"{merge}{returning}")
+
+
+def test_a_clause_of_merge_without_a_condition_is_tried_last(filled: Twins) -> None:
+    filled.do(
+        "MERGE INTO t USING other AS o ON t.id = o.id "
+        "WHEN MATCHED THEN DO NOTHING WHEN MATCHED AND t.id = 12 THEN DELETE"
+    )
+    filled.same("SELECT * FROM t ORDER BY ALL")
+
+
 def test_rows_keep_their_ids_through_updates(catalog: forklake.Catalog) -> None:
     catalog.sql("CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1), (2), (3)")
     before = catalog.sql("SELECT rowid, id FROM t ORDER BY id").to_rows()

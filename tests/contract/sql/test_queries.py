@@ -107,6 +107,36 @@ def test_the_past_is_read_beside_the_present(catalog: forklake.Catalog) -> None:
     assert catalog.sql("FROM t AT (VERSION => $1) ORDER BY id", [second]).to_rows() == [(1,), (2,)]
 
 
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "{a} AS a CROSS JOIN b RIGHT JOIN c ON b.id = c.id",
+        "{a} AS a CROSS JOIN b AS x CROSS JOIN b LEFT JOIN c ON a.id = c.id",
+        "c LEFT JOIN ({a} AS a CROSS JOIN b) ON a.id = c.id",
+        "{a} AS a, b LEFT JOIN c ON b.id = c.id",
+        "c FULL JOIN ({a} AS a CROSS JOIN (b AS x SEMI JOIN c AS y ON x.id = y.id)) ON x.id = c.id",
+    ],
+)
+def test_joins_nest_as_they_are_written_beside_the_past(twins: Twins, joined: str) -> None:
+    for name, rows in {"a": "(1), (2)", "b": "(2), (3)", "c": "(3), (4)"}.items():
+        twins.do(f"CREATE TABLE {name} (id INTEGER)")
+        twins.do(f"INSERT INTO {name} VALUES {rows}")
+    at = twins.catalog.snapshot
+    twins.catalog.sql("DELETE FROM a")
+    expected = twins.oracle.execute(f"SELECT * FROM {joined.format(a='a')} ORDER BY ALL").fetchall()
+    past = joined.replace("{a} AS a", f"a AS a AT (VERSION => {at})")
+    assert twins.catalog.sql(f"SELECT * FROM {past} ORDER BY ALL").to_rows() == expected
+    twins.catalog.sql(f"CREATE VIEW past AS SELECT count(*) AS n FROM {past}")
+    assert twins.catalog.sql("FROM past").to_rows() == [(len(expected),)]
+
+
+def test_a_join_that_cannot_be_written_back_is_refused(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE a (id INTEGER); CREATE TABLE b (id INTEGER)")
+    at = catalog.snapshot
+    with pytest.raises(forklake.InvalidSql, match="NATURAL JOIN of a join in brackets"):
+        catalog.sql(f"FROM a AT (VERSION => {at}) NATURAL JOIN (b JOIN b AS c ON b.id = c.id)")
+
+
 def test_rows_tell_their_ids_snapshots_and_files(catalog: forklake.Catalog) -> None:
     catalog.sql("CREATE TABLE t (id INTEGER)")
     catalog.table("t").set_option("data_inlining_row_limit", 0)

@@ -153,9 +153,11 @@ def test_update_and_delete(text: str, statement: object) -> None:
 def test_clauses_of_merge(text: str, clause: When) -> None:
     statement = Merge(T, F("s"), F("t.id = s.id"), (clause,))
     assert read(f"MERGE INTO t USING s ON t.id = s.id WHEN {text}") == statement
-    twice = Merge(T, F("s"), F("t.id = s.id"), (clause, When("matched", "delete")), returning=F("*"))
+    more = When("matched", "delete", F("t.b"))
+    twice = Merge(T, F("s"), F("t.id = s.id"), (clause, more), returning=F("*"))
     assert (
-        read(f"MERGE INTO t USING s ON t.id = s.id WHEN {text} WHEN MATCHED THEN DELETE RETURNING *") == twice
+        read(f"MERGE INTO t USING s ON t.id = s.id WHEN {text} WHEN MATCHED AND t.b THEN DELETE RETURNING *")
+        == twice
     )
 
 

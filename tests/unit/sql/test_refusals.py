@@ -47,6 +47,7 @@ from forklake.sql.parser.parse import parse
         ("MERGE INTO t USING s ON a WHEN MATCHED THEN INSERT", 1, 45, "WHEN MATCHED takes UPDATE, DELETE, DO NOTHING or ERROR, not INSERT"),
         ("MERGE INTO t USING s ON a WHEN NOT MATCHED BY SOURCE THEN INSERT", 1, 59, "WHEN NOT MATCHED BY SOURCE takes UPDATE, DELETE"),
         ("MERGE INTO t USING s ON a WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", 1, 60, "1 columns are named, and there are 2 values"),
+        ("MERGE INTO t USING s ON a WHEN MATCHED THEN DELETE WHEN MATCHED THEN DELETE", 1, 52, "there is a WHEN MATCHED without a condition already"),
         ("WITH a AS (SELECT 1) CREATE TABLE t AS FROM a", 1, 22, "expected a query, INSERT, UPDATE, DELETE or MERGE INTO"),
         ("COPY t 'f'", 1, 8, "expected TO or FROM, found \"'f'\""),
         ("COMMENT ON TABLE t IS 5", 1, 23, 'expected a string in single quotes or NULL, found "5"'),

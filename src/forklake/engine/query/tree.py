@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,13 @@ _known: dict[str, str] = {}
 """What the parser said of texts that may come again."""
 NOWHERE = 18446744073709551615
 """What the parser says of places that it does not know."""
+_TRUE: Node = {
+    "class": "CONSTANT",
+    "type": "VALUE_CONSTANT",
+    "alias": "",
+    "query_location": NOWHERE,
+    "value": {"type": {"id": "BOOLEAN", "type_info": None}, "is_null": False, "value": True},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,8 @@ class QueryTree:
     selects: list[Node] = field(default_factory=list[Node])
     has_conditions: bool = False
     """Whether there is any WHERE, ON, HAVING or QUALIFY, without which nothing can be pruned."""
-    natural_joins: list[Node] = field(default_factory=list[Node])
+    joins: list[Node] = field(default_factory=list[Node])
+    """Each before those inside of it."""
     is_changed: bool = False
 
     @property
@@ -135,6 +143,7 @@ class QueryTree:
 
     def sql(self, connection: duckdb.DuckDBPyConnection) -> str:
         """The tree as SQL."""
+        _spell_out_nesting(self.joins)
         row = connection.execute(
             "SELECT json_deserialize_sql($tree)", {"tree": json.dumps(self.root)}
         ).fetchone()
@@ -173,8 +182,7 @@ class QueryTree:
                 wheres = (node.get("where_clause"), node.get("having"), node.get("qualify"))
                 self.has_conditions |= any(part is not None for part in wheres)
             case "JOIN":
-                if node.get("ref_type") == "NATURAL":
-                    self.natural_joins.append(node)
+                self.joins.append(node)
                 self.has_conditions |= node.get("condition") is not None or bool(node.get("using_columns"))
             case "COLUMN_REF":
                 self.columns |= {str(part).lower() for part in node["column_names"]}
@@ -183,6 +191,26 @@ class QueryTree:
                 self.calls.add(tuple(str(part).lower() for part in parts if part))
             case _:
                 pass
+
+
+def _spell_out_nesting(joins: Sequence[Node]) -> None:
+    """Let joins nest as they do once DuckDB has written them, which it does without brackets.
+
+    CROSS JOIN becomes a comma, which binds less than any JOIN, so inside of another join it has to be one
+    with a condition.
+    """
+    for join in joins:
+        for side in ("left", "right"):
+            inner = join[side]
+            if inner["type"] != "JOIN" or join["ref_type"] == "CROSS":
+                continue
+            if inner["ref_type"] == "CROSS":
+                inner.update(ref_type="REGULAR", join_type="INNER", condition=dict(_TRUE))
+            if side == "right" and join["ref_type"] in ("NATURAL", "POSITIONAL"):
+                raise InvalidSql(
+                    f"{join['ref_type']} JOIN of a join in brackets is not supported here: "
+                    "say SELECT * FROM inside of the brackets"
+                )
 
 
 def _serialized(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
@@ -213,7 +241,7 @@ def hide_columns(tree: QueryTree, hidden: Mapping[int, tuple[str, frozenset[str]
         sources = [hidden[id(node)] for node in _direct_tables(select["from_table"]) if id(node) in hidden]
         if not sources:
             continue
-        if tree.natural_joins:
+        if any(join["ref_type"] == "NATURAL" for join in tree.joins):
             # They would be joined on.
             raise InvalidSql(
                 "NATURAL JOIN and rowid, snapshot_id or filename do not go together: say USING (…)"

@@ -31,8 +31,14 @@ def merge(reader: Reader, with_: Fragment | None = None) -> Merge:
         reader.expect("USING")
         using = reader.list(lambda: reader.name("a column name"), trailing=True)
     clauses: list[When] = []
-    while reader.take("WHEN"):
+    while reader.word == "WHEN":
+        at = reader.start
+        reader.next()
         clauses.append(_when(reader))
+        last = clauses[-1]
+        if sum(one.match == last.match and one.condition is None for one in clauses) > 1:
+            problem = f"there is a WHEN {last.match.upper()} without a condition already, and one is enough"
+            raise syntax_error(reader.text, at, problem, "WHEN")
     if not clauses:
         raise reader.expected("WHEN MATCHED or WHEN NOT MATCHED")
     return Merge(table, source, on, tuple(clauses), alias, using, with_, returning(reader))
