@@ -155,17 +155,24 @@ def test_spark_connect_reads_and_writes(tmp_path: Path) -> None:
             print(seen.merge(spark.range(104, 107), "t", "id"), seen.compact("t").files_out)
             print(sorted(row.change_type for row in seen.changes("t", start).collect())[::6])
             print(sorted(row["id"] for row in table.scan("id >= 100").to_pylist()))
+            text = "SELECT id, $p AS p FROM t JOIN t AS u USING (id) WHERE id >= $n"
+            query = seen.sql(text, {{"p": "{{x}}", "n": 105}})
+            seen.sql("DELETE FROM t WHERE id = $1", [106])
+            print(sorted(query.collect()), query.where("id > 105").count())
+            print(seen.sql("INSERT INTO t BY NAME SELECT id + 1 AS id FROM t WHERE id = 105").rows_affected)
             spark.dataSource.register(ForklakeDataSource)
             named = {{"lake": lake.url, "catalog": "c", "table": "t"}}
             spark.range(3).write.format("forklake").options(**named).mode("append").save()
             print(spark.read.format("forklake").options(**named).load().where("id < 3").count())
     """
     lines = program(tmp_path, text, **os.environ).splitlines()
-    assert lines[-9:-5] == ["(2, 2, 2) 8", "5", "5", "20"]
-    assert lines[-5:] == [
+    assert lines[-11:-7] == ["(2, 2, 2) 8", "5", "5", "20"]
+    assert lines[-7:] == [
         "5 5",
         "RowsMerged(updated=2, deleted=0, inserted=1) 1",
         "['delete', 'update_postimage', 'update_postimage', 'update_preimage']",
         "[101, 102, 103, 104, 105, 106]",
+        "[Row(id=105, p='{x}'), Row(id=106, p='{x}')] 1",
+        "1",
         "6",
     ]

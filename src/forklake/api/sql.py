@@ -41,10 +41,26 @@ def run_sql(
     options: Mapping[str, Any],
 ) -> SqlResult:
     """Run SQL in the session of a handle, which keeps it."""
+    session = _kept(kept, lake, catalog, transaction)
+    return session.run(text, params, _sessions.checked_options(options))
+
+
+def session_of_catalog(catalog: Catalog) -> Any:
+    """The session that a catalog keeps."""
+    return _kept(catalog._sql, lake_of(catalog), catalog, None)  # pyright: ignore[reportPrivateUsage]
+
+
+def session_of_transaction(transaction: Transaction) -> Any:
+    """The session that a transaction keeps."""
+    catalog = transaction._catalog  # pyright: ignore[reportPrivateUsage]
+    return _kept(transaction._sql, lake_of(catalog), catalog, transaction)  # pyright: ignore[reportPrivateUsage]
+
+
+def _kept(kept: dict[str, Any], lake: Lake, catalog: Catalog | None, transaction: Transaction | None) -> Any:
     with _making:
         if "session" not in kept:
             kept["session"] = _sessions.session_of(lake, catalog, transaction)
-    return kept["session"].run(text, params, _sessions.checked_options(options))
+    return kept["session"]
 
 
 def lake_of(catalog: Catalog) -> Lake:

@@ -15,6 +15,8 @@ from forklake.api.handle import Handle
 from forklake.api.maintenance import table_first
 from forklake.api.rows import check_assignments
 from forklake.api.scoped import Name, scope_of
+from forklake.api.sql import Parameters
+from forklake.api.sql_result import SqlResult
 from forklake.api.table import Table
 from forklake.api.upsert import Matched, NotMatched, RowsMerged
 from forklake.api.verbs import CatalogVerbs
@@ -41,6 +43,7 @@ from forklake.spark.compact import runner_on
 from forklake.spark.dml import clear, delete_rows, update_rows
 from forklake.spark.read import read_plan
 from forklake.spark.sessions import prepare
+from forklake.spark.sql.session import run_sql
 from forklake.spark.task_results import DAY, Done
 from forklake.spark.types import given_schema
 from forklake.spark.upsert import merge_dataframe
@@ -223,6 +226,21 @@ class SparkCatalog(Handle):
         """The change feed after snapshot `start`, up to `end` or the current one; in no particular order."""
         feed = self.catalog.table(table).changes(start, end, where=where)
         return read_changes(prepare(self.spark), scope_of(self.catalog).context, feed)
+
+    # ---- SQL ---
+
+    def sql(self, text: str, params: Parameters = None, *, read_only: bool = False) -> DataFrame | SqlResult:
+        """Run SQL in DuckDB's dialect, as `Catalog.sql` does. Returns the answer of the last statement.
+
+        A query is computed by Spark and is a DataFrame; INSERT and CREATE TABLE from a query, UPDATE, DELETE
+        and MERGE INTO run on Spark too. Everything else is run as by `Catalog.sql`, and answers as there.
+        """
+        prepare(self.spark)
+        return run_sql(self, text, params, read_only=read_only)
+
+    def on(self, work: CatalogVerbs) -> SparkCatalog:
+        """The same on another catalog, or in a transaction."""
+        return self if work is self.catalog else SparkCatalog(self.spark, work, ttl=self.ttl)
 
     # ---- Maintenance ---
 

@@ -15,7 +15,7 @@ from forklake.engine.query.run import Parameters
 from forklake.engine.query.tables import VIRTUAL, QueryTable, files_outside
 from forklake.engine.query.tree import FunctionRef, QueryTree, TableRef, expression_sql, hide_columns
 from forklake.engine.query.tree import Node as TreeNode
-from forklake.engine.query.workbench import Workbench
+from forklake.engine.query.workbench import Described, Workbench
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Macro, MacroKind, Table, View
@@ -27,12 +27,11 @@ from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
 from forklake.sql.arguments import constant, evaluate, has_column, named_argument
 from forklake.sql.described import described
-from forklake.sql.names import Found, Names
+from forklake.sql.names import DATABASES, Found, Names, is_ambiguous, past, view_name
 from forklake.sql.parser.labels import quoted_labels
 from forklake.sql.pivots import value_queries, with_lists
 from forklake.store.paths import own_data_paths
 
-_DATABASES = frozenset({"memory", "temp", "system"})
 _MOST_NESTED = 64
 """How deep views may be made of views."""
 
@@ -113,7 +112,7 @@ class Binder:
 
     def attached(self, catalog: str) -> str:
         """What the workbench calls a catalog: DuckDB has databases of its own."""
-        return f"{catalog} of the lake" if catalog.lower() in _DATABASES else catalog
+        return f"{catalog} of the lake" if catalog.lower() in DATABASES else catalog
 
     # ---- Reading ---
 
@@ -164,16 +163,16 @@ class Binder:
         parts = ref.parts
         if len(parts) == 1 and parts[0] in self.given:
             return self.given[parts[0]]
-        at = self._as_of(ref)
+        at = self.as_of(ref)
         found = names.relation(parts, at)
         if found is None:
             self._other_table(tree, ref, names)
             return None
         table = self._bind(found, names)
-        if not (inside or at is not None or _is_ambiguous(parts, found)):
+        if not (inside or at is not None or is_ambiguous(parts, found)):
             return table
         if not ref.may_be_cte:
-            ref.replace(self.attached(found.catalog), found.schema, _view_name(found))
+            ref.replace(self.attached(found.catalog), found.schema, view_name(found))
             tree.is_changed = True
         return table
 
@@ -200,14 +199,14 @@ class Binder:
 
     def _bind(self, found: Found, names: Names) -> QueryTable | None:
         """Let the workbench have a table or view under its name."""
-        key = (found.catalog, found.at, type(found.item), found.item.id)
+        key = found.key
         match found.item:
             case Table() as table:
                 if key not in self.tables:
                     self.tables[key] = QueryTable(
                         self.attached(found.catalog),
                         found.schema,
-                        _view_name(found),
+                        view_name(found),
                         found.draft.source(table),
                         f"{self._token}{len(self.tables)}_",
                     )
@@ -216,7 +215,7 @@ class Binder:
                 if key not in self._views:
                     columns = ", ".join(map(quoted, view.column_aliases))
                     catalog = self.attached(found.catalog)
-                    place = f"{quoted(catalog)}.{quoted(found.schema)}.{quoted(_view_name(found))}"
+                    place = f"{quoted(catalog)}.{quoted(found.schema)}.{quoted(view_name(found))}"
                     # Its place is taken before its tables, so that one that reads itself is found out.
                     query = self._inside(found, view.sql)
                     self._views[key] = (f"{place}{f' ({columns})' if columns else ''}", query)
@@ -227,13 +226,16 @@ class Binder:
 
     def _inside(self, found: Found, sql: str) -> Query:
         """A query that is stored: its names are those of its schema, at its snapshot."""
-        names = Names(
-            _past(self.names.scope_of, found.at) if found.at is not None else self.names.scope_of,
+        return self.read(sql, self.names_in(found), inside=True)
+
+    def names_in(self, found: Found) -> Names:
+        """What names mean in a query that is stored."""
+        return Names(
+            past(self.names.scope_of, found.at) if found.at is not None else self.names.scope_of,
             found.catalog,
             found.schema,
             self.names.drafts if found.at is None else {(found.catalog.lower(), None): found.draft},
         )
-        return self.read(sql, names, inside=True)
 
     def _macro(self, parts: Sequence[str], names: Names, kind: MacroKind) -> bool:
         found = names.macro(parts, kind)
@@ -331,10 +333,10 @@ class Binder:
                 # An unquoted word, as in table_info(orders).
                 return ".".join(expression["column_names"])
             sql = f"SELECT {expression_sql(connection, expression)}"
-        return evaluate(self.workbench, self.context.storage, self.access, sql, self._used)
+        return evaluate(self.workbench, self.context.storage, self.access, sql, self.used)
 
-    def _used(self, sql: str) -> Parameters:
-        """The parameters that a part of a statement uses: DuckDB refuses others."""
+    def used(self, sql: str) -> Parameters:
+        """The parameters that a statement made of parts of the user's has: DuckDB refuses others."""
         if not self.params:
             return None
         wanted = self.workbench.connection.extract_statements(sql)[0].named_parameters
@@ -372,7 +374,7 @@ class Binder:
         if node["show_type"] != "DESCRIBE" or source.get("type") != "BASE_TABLE":
             return None
         ref = TableRef(source)
-        found = names.relation(ref.parts, self._as_of(ref))
+        found = names.relation(ref.parts, self.as_of(ref))
         if found is None or not isinstance(found.item, Table):
             return None
         return described(found.item.columns)
@@ -397,13 +399,32 @@ class Binder:
         pruning: dict[str, Predicate] = {}
         with refused(self.context.storage):
             self._begin()
-            if used and any(query.tree.has_conditions for query in self._queries):
+            if used and self._has_conditions:
                 pruning = self._pruning(used, queries)
             self._plan(used, pruning)
             self._create_views()
             self._find_lists(queries)
             self.context.engine.verify(*(table.plan for table in used if table.plan is not None))
             return tuple(query.sql(self.workbench) for query in queries)
+
+    def checked(self, query: Query, *views: str) -> tuple[list[Described], dict[str, Predicate]]:
+        """Let DuckDB check a query without reading any rows, for an engine that reads them by itself.
+
+        Returns what columns the query has, and then those of views, and which rows of tables it can use.
+        """
+        used = list(self.tables.values())
+        with refused(self.context.storage):
+            self._begin()
+            pruning = self._pruning(used, [query]) if self._has_conditions else {}
+            for table in used:
+                table.stand_in(self.workbench)
+            self._create_views()
+            queries = (query.sql(self.workbench), *views)
+            return [self.workbench.described(sql, self.used(sql)) for sql in queries], pruning
+
+    @property
+    def _has_conditions(self) -> bool:
+        return any(query.tree.has_conditions for query in self._queries)
 
     def _plan(self, used: Sequence[QueryTable], pruning: Mapping[str, Predicate]) -> None:
         storage = self.context.storage
@@ -423,7 +444,7 @@ class Binder:
         connection = self.workbench.connection
         for query in queries:
             for name, sql in value_queries(self.workbench, query.tree, query.lists) if query.lists else ():
-                params = self._used(sql)
+                params = self.used(sql)
                 rows = connection.execute(sql, *(() if not params else (params,))).fetchall()
                 self.workbench.add_list(name, [str(value) for (value,) in rows])
 
@@ -443,11 +464,7 @@ class Binder:
         self._create_views()
         sql = query.sql(self.workbench)
         columns = {table.prefix: table.source.table.columns for table in used}
-        return pushed_filters(self.workbench.connection, sql, self._used(sql), columns)
-
-    def used(self, sql: str) -> Parameters:
-        """The parameters of a statement that was made of parts of the user's."""
-        return self._used(sql)
+        return pushed_filters(self.workbench.connection, sql, self.used(sql), columns)
 
     def _begin(self) -> None:
         names = self.names
@@ -463,7 +480,8 @@ class Binder:
         for place, query in self._views.values():
             self.workbench.execute(f"CREATE OR REPLACE VIEW {place} AS {query.sql(self.workbench)}")
 
-    def _as_of(self, ref: TableRef) -> AsOf | None:
+    def as_of(self, ref: TableRef) -> AsOf | None:
+        """What an AT clause says."""
         clause = ref.at
         if clause is None:
             return None
@@ -476,25 +494,3 @@ class Binder:
         if unit == "TIMESTAMP":
             return value
         raise InvalidSql(f"AT takes VERSION or TIMESTAMP, not {unit}")
-
-
-def _view_name(found: Found) -> str:
-    """A table at a past snapshot has a view of its own beside that of the present."""
-    return found.name if found.at is None else f"{found.name} at {found.draft.head.snapshot_id}"
-
-
-def _is_ambiguous(parts: Sequence[str], found: Found) -> bool:
-    """Whether DuckDB would not find the view by the name as it was written."""
-    if found.catalog.lower() in _DATABASES:
-        return True
-    if len(parts) != 2:
-        return False
-    return parts[0].lower() in {found.catalog.lower(), *_DATABASES}
-
-
-def _past(scope_of: Any, at: AsOf) -> Any:
-    def past(name: str) -> Any:
-        scope = scope_of(name)
-        return None if scope is None else scope.at(at)
-
-    return past

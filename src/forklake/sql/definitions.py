@@ -146,14 +146,12 @@ def _(statement: st.CreateTable, running: Running) -> SqlResult:
 
 
 def _is_there(statement: st.CreateTable, draft: Draft, name: QualifiedName) -> bool:
-    """Whether nothing is to be done; a table that is replaced goes first."""
+    """Whether nothing is to be done."""
     table, view = draft.find_table(name), draft.find_view(name)
     if statement.if_not_exists and (table is not None or view is not None):
         return True
     if statement.or_replace and view is not None:
         raise TableExists(f'"{name}" is a view: drop it first')
-    if statement.or_replace and table is not None:
-        draft.drop_table(table)
     return False
 
 
@@ -178,6 +176,10 @@ def _create(
     statement: st.CreateTable, draft: Draft, name: QualifiedName, specs: tuple[ColumnSpec, ...]
 ) -> Any:
     built = build(specs)
+    replaced = draft.find_table(name) if statement.or_replace else None
+    if replaced is not None:
+        # Not before its rows were planned: the new one may be made of them.
+        draft.drop_table(replaced)
     table = draft.create_table(name, built)
     draft.set_partitioning(table, partition_fields(statement.partitioned_by, built))
     sort_by(draft, table, statement.sorted_by)

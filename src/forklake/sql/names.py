@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from forklake.commit.draft import Draft
 from forklake.context.scope import Scope
@@ -13,6 +13,9 @@ from forklake.model.alike import fold, nearest_of
 from forklake.model.entities import Macro, MacroKind, Table, View
 from forklake.model.names import QualifiedName
 from forklake.model.time_travel import AsOf
+
+DATABASES = frozenset({"memory", "temp", "system"})
+"""Names that DuckDB has for databases of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,11 @@ class Found:
     def name(self) -> str:
         """Its own name, as it was created."""
         return self.item.name
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from all others, at this snapshot and at past ones."""
+        return (self.catalog, self.at, type(self.item), self.item.id)
 
 
 @dataclass(slots=True)
@@ -126,3 +134,27 @@ class Names:
     def _found(self, catalog: str, draft: Draft, item: Table | View | Macro, at: AsOf | None) -> Found:
         schema = next(schema.name for schema in draft.schemas() if schema.id == item.schema_id)
         return Found(self.name_of(catalog), schema, draft, item, at)
+
+
+def view_name(found: Found) -> str:
+    """A table at a past snapshot has a view of its own beside that of the present."""
+    return found.name if found.at is None else f"{found.name} at {found.draft.head.snapshot_id}"
+
+
+def is_ambiguous(parts: Sequence[str], found: Found) -> bool:
+    """Whether DuckDB would not find the view by the name as it was written."""
+    if found.catalog.lower() in DATABASES:
+        return True
+    if len(parts) != 2:
+        return False
+    return parts[0].lower() in {found.catalog.lower(), *DATABASES}
+
+
+def past(scope_of: Callable[[str], Scope | None], at: AsOf) -> Callable[[str], Scope | None]:
+    """Catalogs as they were at a snapshot."""
+
+    def found(name: str) -> Scope | None:
+        scope = scope_of(name)
+        return None if scope is None else scope.at(at)
+
+    return found

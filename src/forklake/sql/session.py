@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -114,7 +115,7 @@ class Session:
             if place:
                 # Only the last result is returned; what others would compute is not asked for.
                 result.close()
-            result = self.execute(one.statement, _of(one, params, len(parsed)), options)
+            result = self.execute(one.statement, parameters_of(one, params, len(parsed)), options)
         return result
 
     def _in_one_transaction(
@@ -124,7 +125,7 @@ class Session:
         try:
             result = SqlResult()
             for one in parsed:
-                result = self.execute(one.statement, _of(one, params, len(parsed)), options)
+                result = self.execute(one.statement, parameters_of(one, params, len(parsed)), options)
                 if result.columns:
                     result.to_arrow()
         except BaseException:
@@ -143,12 +144,18 @@ class Session:
         given: Mapping[str, pa.Table] | None = None,
     ) -> SqlResult:
         """Run one statement. It may read Arrow tables by the names under which they are given."""
+        with self.guarded(statement):
+            return _execute(statement, Running(self, options, params, given or {}))
+
+    @contextmanager
+    def guarded(self, statement: st.Statement) -> Generator[None]:
+        """Run a statement in the block: the transaction is aborted if it fails while it runs."""
         if self.is_aborted and not isinstance(statement, st.TransactionControl):
             raise TransactionClosed(
                 "the current transaction is aborted, since a statement of it failed: ROLLBACK and begin again"
             )
         try:
-            return _execute(statement, Running(self, options, params, given or {}))
+            yield
         except _REFUSED:
             raise
         except BaseException:
@@ -203,7 +210,7 @@ def session_of(lake: Lake, catalog: Catalog | None, transaction: Transaction | N
     return LakeSession(lake, None) if catalog is None else Session(lake, catalog, transaction)
 
 
-def _of(one: st.Parsed, params: Parameters, statements: int) -> Parameters:
+def parameters_of(one: st.Parsed, params: Parameters, statements: int) -> Parameters:
     """The parameters of one statement of several; refused if there are too few or too many."""
     if params is not None and not isinstance(params, Mapping | list | tuple):
         raise InvalidSql(f"parameters are a list or a dict, not {type(params).__name__}")

@@ -30,6 +30,10 @@ _CONFIG = {
 }
 
 
+Described = list[tuple[str, str]]
+"""Columns of a query: their names, and DuckDB's types."""
+
+
 class Workbench:
     """A DuckDB of its own, in which views stand for tables of a lake."""
 
@@ -128,6 +132,15 @@ class Workbench:
     def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
         """Run a statement; its result is that of the connection."""
         self.connection.execute(sql, params) if params else self.connection.execute(sql)
+
+    def described(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None) -> Described:
+        """The names of the columns of a query and DuckDB's types of them."""
+        if params:
+            description = self.connection.execute(sql, params).description
+        else:
+            relation: Any = self.connection.sql(sql)
+            description = relation.description
+        return [(str(column[0]), str(column[1])) for column in description or []]
 
     def release(self) -> None:
         """Let go of the rows that the last statement needed. Views stay, and nobody names them by chance."""

@@ -96,6 +96,11 @@ def _parsed(reader: Reader) -> Parsed:
     return Parsed(statement, text[start:end], start, frozenset(name for _, _, name in places))
 
 
+def numbered(text: str) -> str:
+    """A query whose parameters all say which ones they are."""
+    return _numbered(text, tokens.parameters_in(text, 0, len(text)), len(text)) if "?" in text else text
+
+
 def _numbered(text: str, places: list[tuple[int, int, str]], end: int) -> str:
     """A text up to the end of a statement, in which every parameter says which one it is."""
     made: list[str] = []

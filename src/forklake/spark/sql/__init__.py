@@ -1,0 +1,1 @@
+"""SQL on Spark: `SparkCatalog.sql` and temporary views of tables."""
