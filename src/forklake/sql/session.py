@@ -330,7 +330,7 @@ def _(statement: st.Execute, running: Running) -> SqlResult:
         row = SqlResult(running.query(f"SELECT {statement.arguments.text}")).to_rows()[0]
         params = list(row)
     found = prepared[statement.name.lower()]
-    return _execute(found.statement, replace(running, params=_of(found, params, 1)))
+    return _execute(found.statement, replace(running, params=parameters_of(found, params, 1)))
 
 
 @_execute.register
