@@ -14,6 +14,7 @@ import forklake
 from forklake.api.scoped import scope_of
 from forklake.compact.run import run
 from forklake.distributed import write_part
+from forklake.model.snapshots import author_of
 
 INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 
@@ -239,7 +240,6 @@ def test_a_bad_author_is_refused_before_anything_is_written(catalog: forklake.Ca
         {"author": 5},
         {"message": "a\0b"},
         {"extra": {"x": object()}},
-        {"extra": "x"},
         {"extra": [1]},
     ):
         with pytest.raises(forklake.ForklakeError):
@@ -265,3 +265,20 @@ def test_a_catalog_may_say_the_same_of_all_its_commits(catalog: forklake.Catalog
     assert all(snapshot.extra == {"run": 1} for snapshot in made)
     catalog.table("t").append([{"id": 4}])
     assert catalog.snapshots()[-1].author is None
+
+
+@pytest.mark.parametrize("extra", ["{'barks': 7}", "", "5", "[1]", '"x"'])
+def test_extra_info_may_be_text_that_is_no_object(catalog: forklake.Catalog, extra: str) -> None:
+    catalog.create_schema("s", extra=extra)
+    catalog.create_schema("t", extra='{"run":7}')
+    assert [made.extra for made in catalog.snapshots()[1:]] == [extra, {"run": 7}]
+    with catalog.transaction() as tx:
+        tx.sql("CALL set_commit_message('Ada', 'why', extra_info => $1)", [extra])
+        tx.create_schema("u")
+    shown = "SELECT author, commit_extra_info FROM snapshots() ORDER BY snapshot_id DESC LIMIT 1"
+    assert catalog.sql(shown).to_rows() == [("Ada", extra)]
+
+
+def test_text_becomes_a_part_of_the_extra_info_of_a_distributed_snapshot() -> None:
+    author = author_of(author="ada", extra="text").with_extra({"summary": {"rows": 1}})
+    assert (author.author, author.extra) == ("ada", {"text": "text", "summary": {"rows": 1}})

@@ -7,6 +7,7 @@ import pytest
 
 import forklake
 from forklake import QualifiedName
+from tests.contract.conftest import Reopen
 
 ROWS = [{"id": n, "name": f"n{n}"} for n in range(20)]
 
@@ -192,3 +193,27 @@ def test_both_orders_of_rewriting_deletes(shop: forklake.Catalog) -> None:
     assert shop.rewrite_deletes("sales.orders", dry_run=True).files_in == 0
     with pytest.raises(forklake.InvalidArgument):
         shop.rewrite_deletes("sales.orders", 5)
+
+
+def test_a_lake_that_was_opened_read_only_refuses_every_change(
+    lake_url: str, lake: forklake.Lake, catalog: forklake.Catalog, reopen: Reopen
+) -> None:
+    catalog.create_table("t", "id INT").append([{"id": 1}])
+    reader = reopen(lake_url, read_only=True)
+    seen = reader.catalog(catalog.name)
+    assert seen.sql("FROM t").to_rows() == [(1,)]
+    for change in (
+        lambda: seen.sql("INSERT INTO t VALUES (2)"),
+        lambda: seen.table("t").append([{"id": 2}]),
+        lambda: reader.fork(catalog.name, "agent"),
+        lambda: reader.set_option("keep_last_snapshots", 3),
+        reader.collect_garbage,
+    ):
+        with pytest.raises(forklake.ReadOnlyStore, match="opened read-only"):
+            change()
+    for option in ("create", "moved", "upgrade"):
+        with pytest.raises(forklake.InvalidArgument, match="read_only"):
+            forklake.connect(lake_url, read_only=True, **{option: True})
+    assert lake.catalog(catalog.name).snapshot == catalog.snapshot
+    with pytest.raises(forklake.MetadataNotFound):
+        forklake.connect("sqlite:////nowhere/at/all.db", read_only=True)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 from forklake.api.lake import Lake
 from forklake.api.moving import check_moved, files_beside, guarded, move
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
-from forklake.errors import InvalidUrl, MetadataExists
+from forklake.errors import InvalidArgument, InvalidUrl, MetadataExists
 from forklake.lazy import LazyModule
 from forklake.store.address import parse_url
+from forklake.store.home import ReadOnlyDatabase
 from forklake.store.open import (
     check_version,
     create_lake,
@@ -36,6 +37,7 @@ def connect(
     create: bool = False,
     moved: bool | Literal["force"] = False,
     upgrade: bool = False,
+    read_only: bool = False,
 ) -> Lake:
     """Open a lake by the URL of its metadata database.
 
@@ -49,9 +51,13 @@ def connect(
 
     `upgrade=True` brings a lake that an earlier version made to the present version of the metadata first, as
     `forklake.upgrade` does; one that has it already is left alone.
+
+    `read_only=True` refuses every change (`ReadOnlyStore`), also where the database would allow it.
     """
     check_moved(moved)
-    return _open(url, data_path, create=create, moved=moved, upgrade=upgrade)
+    if read_only and (create or moved or upgrade):
+        raise InvalidArgument("read_only=True changes nothing: leave out create, moved and upgrade")
+    return _open(url, data_path, create=create, moved=moved, upgrade=upgrade, read_only=read_only)
 
 
 def upgrade(url: str, *, dry_run: bool = False) -> UpgradeResult:
@@ -81,6 +87,7 @@ def _open(
     refuse_existing: bool = False,
     moved: bool | Literal["force"] = False,
     upgrade: bool = False,
+    read_only: bool = False,
 ) -> Lake:
     address = parse_url(url)
     # Credentials are for this process: what is stored is only where the files are.
@@ -108,6 +115,11 @@ def _open(
             move(database, open_storage(found, options), force=moved == "force")
         storage = open_storage(data_path_of(database, given), options)
         _check_readable(storage)
+        if read_only:
+            reason = (
+                f"the lake at {database.url} was opened read-only: connect without read_only to change it"
+            )
+            return Lake(ReadOnlyDatabase(database, reason), storage)
         return Lake(guarded(database, storage.data_path), storage)
     except BaseException:
         database.close()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import typer
 
 from forklake.cli.options import At, Settings
 from forklake.cli.render import Output, render, to_plain, write_table
-from forklake.model.snapshots import Snapshot
+from forklake.model.snapshots import Extra, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class SnapshotListed:
     changes: str
     author: str | None
     message: str | None
-    extra: Mapping[str, Any] | None
+    extra: Extra | None
     schema_version: int
     summary: str
 

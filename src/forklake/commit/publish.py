@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -252,5 +251,5 @@ def record_of(head: Head, numbers: Allocation, changes: Sequence[Change], author
         to_footprint(changes),
         author.author,
         author.message,
-        None if author.extra is None else json.dumps(author.extra, ensure_ascii=False),
+        author.stored_extra,
     )

@@ -87,8 +87,8 @@ class Taking:
         taken = self._take(session, numbers.snapshot_id, numbers.snapshot_time, reserved)
         numbers = replace(numbers, snapshot_id=taken)
         about = {"id": self.ds.reservation_id, "snapshot": self.ds.snapshot_id}
-        extra = {**(self.author.extra or {}), "reservation": {**about, "parent": self.ds.parent_snapshot_id}}
-        return numbers, replace(self.author, extra=extra)
+        about |= {"parent": self.ds.parent_snapshot_id}
+        return numbers, self.author.with_extra({"reservation": about})
 
     def take_nothing(self, database: Database, now: datetime) -> SnapshotId:
         """Commit a reservation that changes nothing: the catalog stays where it is."""

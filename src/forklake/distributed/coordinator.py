@@ -29,7 +29,7 @@ from forklake.model.ids import SnapshotId
 from forklake.model.manifest import Manifest
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress, Steps
-from forklake.model.snapshots import Author, author_of
+from forklake.model.snapshots import Author, checked_extra
 from forklake.store.backend import Database
 
 Given = Manifest | str | Path
@@ -63,7 +63,7 @@ class Coordinator:
         check_ttl(ttl)
         if isinstance(tables, str):
             raise InvalidArgument(f"the names of tables are given as a list, and {tables!r} is one name")
-        extra = author_of(extra=properties).extra
+        extra = None if properties is None else checked_extra(properties)
         if tables is None:
             names = [QualifiedName(info.schema, info.name) for info in draft.tables()]
         else:
@@ -240,4 +240,4 @@ def _summed_up(
         "rows": staged.rows,
         "deleted": staged.deleted,
     }
-    return replace(author, extra={**(author.extra or {}), "summary": {**totals, **(summary or {})}})
+    return author.with_extra({"summary": {**totals, **(summary or {})}})

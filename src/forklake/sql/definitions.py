@@ -16,6 +16,7 @@ from forklake.engine.canonical_sql import canonical_expression, canonical_query
 from forklake.errors import (
     ColumnNotFound,
     InvalidArgument,
+    InvalidSchemaChange,
     InvalidSql,
     MacroNotFound,
     SchemaNotFound,
@@ -96,7 +97,7 @@ def _(statement: st.CreateView, running: Running) -> SqlResult:
     with running.binder() as binder:
         (sql,) = binder.prepare(binder.read(text))
         types_of(binder, running, sql)
-        text = binder.portable(text, name.schema)
+        text = canonical_query(binder.portable(text, name.schema))
     running.work.create_view(name, text, columns=statement.columns, or_replace=statement.or_replace)
     return SqlResult()
 
@@ -273,6 +274,9 @@ def _(action: st.SetDefault, table: TableHandle) -> None:
 
 @_alter.register
 def _(action: st.SetNullable, table: TableHandle) -> None:
+    if find(table.columns, action.path).nullable == action.nullable:
+        state = "has no NOT NULL constraint" if action.nullable else "is NOT NULL already"
+        raise InvalidSchemaChange(f'column "{".".join(action.path)}" {state}')
     table.set_nullable(action.path, action.nullable)
 
 

@@ -15,9 +15,9 @@ from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.engine.query.run import Parameters, Rows
 from forklake.engine.query.workbench import Workbench
-from forklake.errors import InvalidSql
+from forklake.errors import InvalidSql, NotFound
 from forklake.lazy.arrow import pa
-from forklake.model.names import QualifiedName, is_absolute
+from forklake.model.names import QualifiedName, is_absolute, quoted
 from forklake.model.time_travel import AsOf
 from forklake.sql.access import Access, default_access
 from forklake.sql.binder import Binder
@@ -100,6 +100,18 @@ class Running:
         access = self.access
         with self.context.workbenches.one(access.directories, self.session.owner) as workbench:
             yield self._binder(workbench, access, draft)
+
+    def view_columns(self, name: QualifiedName) -> list[tuple[str, str]] | None:
+        """Names and types of the columns of a view; None if it cannot be read, as when a table is gone."""
+        try:
+            with self.binder() as binder:
+                query = binder.read(f"FROM {quoted(name.schema)}.{quoted(name.name)} LIMIT 0")
+                (sql,) = binder.prepare(query)
+                rows = Rows(binder.workbench, self.context.storage, binder.plans, lambda: None)
+                rows.begin(sql, None)
+                return list(zip(rows.schema.names, rows.types, strict=True))
+        except (InvalidSql, NotFound):
+            return None
 
     def query(self, text: str) -> Rows:
         """The rows of a query."""

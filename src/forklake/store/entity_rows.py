@@ -164,8 +164,9 @@ def _column_values(column: Column) -> tuple[Any, ...]:
         column.initial_default,
         None if default is None else default.value,
         column.nullable,
-        None if default is None else default.kind,
-        None if default is None else default.dialect,
+        # As in DuckLake, no default is the literal NULL.
+        "literal" if default is None else default.kind,
+        "duckdb" if default is None else default.dialect,
     )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from forklake.model.history import other_catalogs
 from forklake.model.ids import FOREVER, CatalogId, SnapshotId
-from forklake.model.snapshots import Author, Snapshot
+from forklake.model.snapshots import Author, Snapshot, read_extra
 from forklake.store.backend import Allocation, Database, Session, as_time
 from forklake.store.row_sets import CHANGES, SNAPSHOTS
 
@@ -51,7 +51,7 @@ def snapshots(database: Database, catalog: CatalogId | None) -> list[Snapshot]:
             changes or "",
             author,
             message,
-            None if extra is None else json.loads(extra),
+            read_extra(extra),
             schema_version,
             footprint,
             {number: names(number, snapshot) for number in other_catalogs(changes or "")},
@@ -99,7 +99,6 @@ def add_snapshot(
 
     Their heads are moved by the caller.
     """
-    extra = None if author.extra is None else json.dumps(author.extra, ensure_ascii=False)
     snapshot = numbers.snapshot_id
     session.insert(
         SNAPSHOTS, [(snapshot, time, schema_version, numbers.next_catalog_id, numbers.next_file_id)]
@@ -107,7 +106,7 @@ def add_snapshot(
     session.insert(
         CHANGES,
         [
-            (snapshot, catalog, changes, author.author, author.message, extra, footprint)
+            (snapshot, catalog, changes, author.author, author.message, author.stored_extra, footprint)
             for catalog, changes, footprint in done
         ],
     )

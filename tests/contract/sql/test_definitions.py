@@ -141,3 +141,36 @@ def test_a_view_means_the_same_in_every_fork_and_from_every_schema(
     for name in ("a", "s.b", "main.a", "temp.s.b"):
         assert sorted(fork.sql(f"FROM {name}").to_rows()) == [(1,), (2,)]
     assert catalog.sql("SELECT id, a.id FROM a").to_rows() == [(1, 1)]
+
+
+def test_views_are_stored_as_duckdb_writes_them_and_their_columns_are_listed(
+    catalog: forklake.Catalog,
+) -> None:
+    catalog.sql("CREATE SCHEMA s; CREATE TABLE t (id INTEGER, name VARCHAR)")
+    catalog.sql("CREATE VIEW s.v AS SELECT id, upper(name) AS u FROM main.t WHERE id>1 -- the large ones")
+    catalog.sql("CREATE VIEW w (n) AS SELECT count(*) FROM s.v")
+    assert {view.name: view.sql for view in catalog.views()} == {
+        "v": 'SELECT id, upper("name") AS u FROM main.t WHERE (id > 1)',
+        "w": "SELECT count_star() FROM s.v",
+    }
+    listed = (
+        "SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns "
+        "WHERE table_name <> 't' ORDER BY table_name, ordinal_position"
+    )
+    columns = [("s", "v", "id", "INTEGER"), ("s", "v", "u", "VARCHAR"), ("main", "w", "n", "BIGINT")]
+    assert catalog.sql(listed).to_rows() == columns
+    catalog.sql("BEGIN; ALTER TABLE t RENAME TO other")
+    assert catalog.sql(listed).to_rows() == []
+    assert catalog.sql("SELECT bool_or(is_bound) FROM duckdb_views()").to_rows() == [(False,)]
+    catalog.sql("ROLLBACK")
+    assert catalog.sql(listed).to_rows() == columns
+
+
+def test_not_null_that_is_there_already_or_is_not_there_is_refused(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (a INTEGER NOT NULL, b INTEGER)")
+    for text, told in (
+        ("ALTER TABLE t ALTER a SET NOT NULL", '"a" is NOT NULL already'),
+        ("ALTER TABLE t ALTER b DROP NOT NULL", '"b" has no NOT NULL constraint'),
+    ):
+        with pytest.raises(forklake.InvalidSchemaChange, match=told):
+            catalog.sql(text)

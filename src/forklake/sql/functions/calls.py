@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from forklake.api.scoped import scope_of
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
+from forklake.model.names import QualifiedName
 from forklake.sql.functions.function import Arguments, Caller, SqlFunction
 from forklake.sql.functions.introspection import INTROSPECTION
 from forklake.sql.functions.registry import FUNCTIONS
 from forklake.sql.reach import SessionReach
 
 if TYPE_CHECKING:
+    from forklake.api.catalog import Catalog
+    from forklake.model.entities import View
     from forklake.sql.statement import Running
 
 _PREFIX = "ducklake_"
@@ -40,13 +44,24 @@ def call_function(
         listing = INTROSPECTION.get(own)
         if listing is None or session.handle is None:
             return None
-        return listing(Caller(session.lake, session.handle, session.work, session.schema))
+        return listing(_listing_caller(running, session.handle))
     if function.is_change and running.options.read_only:
         raise InvalidSql(f"{own}() changes something, and only reading is allowed here")
     if session.handle is None:
         raise InvalidSql("say in which catalog: USE a catalog first, or call sql() of the catalog")
     caller = Caller(session.lake, session.handle, session.work, session.schema, reach=SessionReach(running))
     return function.run(caller, Arguments(list(positional), {key.lower(): v for key, v in named.items()}))
+
+
+def _listing_caller(running: Running, catalog: Catalog) -> Caller:
+    session = running.session
+    names = {schema.id: schema.name for schema in scope_of(session.work).read().schemas()}
+
+    def columns(view: View) -> Sequence[tuple[str, str]] | None:
+        return running.view_columns(QualifiedName(names[view.schema_id], view.name))
+
+    is_read_only = running.options.read_only
+    return Caller(session.lake, catalog, session.work, session.schema, is_read_only, columns)
 
 
 def hidden_columns(name: Sequence[str]) -> tuple[str, ...]:
