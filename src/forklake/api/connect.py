@@ -103,6 +103,10 @@ def _open(
                 raise InvalidUrl(
                     "a new lake on PostgreSQL needs a data path: a folder or bucket for its files"
                 )
+            if default and not database.exists():
+                # Others may put files there before the first table does, and who may not write hears of it.
+                place = open_storage(default, options)
+                place.make_folder(place.data_path, relative=False)
             created = create_lake(database, default or "")
             # A lake that was created by hand is finished by saying where its files are.
             if refuse_existing and not created and (given is None or is_finished(database)):

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from forklake.commit.staged import AddedFile, ReturnedFile, StagedRows
-from forklake.data.conform import conform
+from forklake.data.conform import conform, id_of
 from forklake.data.inlined import encode
 from forklake.data.parquet.delete_files import next_positions, write_deletes
 from forklake.data.parquet.table_writer import TableWriter
 from forklake.data.statistics import summarise, summary_of_default
+from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column, Origin, Table
 from forklake.model.ids import ROW_ID_COLUMN, DataFileId, DeleteFileId, MappingId, TableId
 from forklake.model.names import is_absolute
@@ -73,7 +74,8 @@ class TableWrites:
 
     table_id: TableId
     files: tuple[AddedFile, ...] = ()
-    inlined: InlinedRows | None = None
+    inlined: tuple[InlinedRows, ...] = ()
+    """Rows that get ids, and those that come with theirs."""
     deletes: tuple[WrittenDeletes, ...] = ()
     inlined_deletes: tuple[tuple[DataFileId, Positions], ...] = ()
     ended: Mapping[RowKey, Origin] = field(default_factory=dict[RowKey, Origin])
@@ -115,14 +117,14 @@ class TableWrites:
     def inserts(self) -> bool:
         """Whether rows were added, and not only moved."""
         written = any(file.newest_row is None for file in self.files)
-        return self.inlined is not None or written or bool(self.adopted.files or self.returned)
+        return bool(self.inlined) or written or bool(self.adopted.files or self.returned)
 
     @property
     def insert_words(self) -> tuple[str, ...]:
         """What DuckLake calls the inserts."""
         files = any(file.newest_row is None for file in self.files)
         files = files or bool(self.adopted.files or self.returned)
-        words = {"inserted_into_table": files, "inlined_insert": self.inlined is not None}
+        words = {"inserted_into_table": files, "inlined_insert": bool(self.inlined)}
         return tuple(word for word, holds in words.items() if holds)
 
     @property
@@ -137,7 +139,7 @@ class TableWrites:
     def adds_rows(self) -> bool:
         """Whether there are rows among them that were not there before, with other values."""
         written = any(file.newest_row is None and not file.written.has_row_ids for file in self.files)
-        inlined = self.inlined is not None and not self.inlined.has_row_ids
+        inlined = any(not rows.has_row_ids for rows in self.inlined)
         return inlined or written or self.brings_back or bool(self.adopted.files or self.returned)
 
 
@@ -252,20 +254,29 @@ def _with_defaults(file: AddedFile, table: Table) -> AddedFile:
     return replace(file, written=replace(file.written, stats=(*file.written.stats, *missing)))
 
 
-def _inlined(table: Table, staged: StagedRows, writer: TableWriter) -> InlinedRows | None:
+def _inlined(table: Table, staged: StagedRows, writer: TableWriter) -> tuple[InlinedRows, ...]:
     rows = staged.buffer
     if rows is None:
-        return None
+        return ()
     rows = conform(rows, table.columns)
     if not writer.target.stays_inline(rows.num_rows):
         for file in writer.write(rows):
             staged.add_file(file)
         staged.buffer = None
-        return None
-    stats = summarise(rows, table.columns)
-    with_ids = ROW_ID_COLUMN in {entry.column_id for entry in stats}
-    has_ids = with_ids and rows.column(rows.num_columns - 1).null_count == 0
-    return InlinedRows(encode(rows), rows.num_rows, stats, has_ids)
+        return ()
+    place = next((at for at, field in enumerate(rows.schema) if id_of(field) == ROW_ID_COLUMN), None)
+    if place is None:
+        return (_inlined_rows(rows, table, has_row_ids=False),)
+    # New rows get ids one after the other, so those that come with theirs do not stand between them.
+    is_new = pc.is_null(rows.column(place))
+    new, known = rows.filter(is_new).remove_column(place), rows.filter(pc.invert(is_new))
+    return tuple(
+        _inlined_rows(part, table, has_row_ids=part is known) for part in (new, known) if part.num_rows
+    )
+
+
+def _inlined_rows(rows: pa.Table, table: Table, *, has_row_ids: bool) -> InlinedRows:
+    return InlinedRows(encode(rows), rows.num_rows, summarise(rows, table.columns), has_row_ids)
 
 
 def _stays_inline(place: ScanFile | ScanRows, positions: Positions, target: WriteTarget) -> bool:

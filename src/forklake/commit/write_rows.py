@@ -30,7 +30,7 @@ def file_ids_needed(writes: Sequence[TableWrites]) -> int:
         len(table.files)
         + len(table.deletes)
         + len(table.mappings)
-        + (table.inlined is not None)
+        + len(table.inlined)
         + sum(1 + (file.deletes is not None) for file in table.returned)
         for table in writes
     )
@@ -125,8 +125,8 @@ class _TableRows:
             self._bring_back(returned)
         for file in self._writes.files:
             self._add_file(file)
-        if self._writes.inlined is not None:
-            self._add_inlined(self._writes.inlined)
+        for inlined in self._writes.inlined:
+            self._add_inlined(inlined)
         self._add_deletes()
         adopted = self._writes.adopted
         self._widen((*adopted.stats, *adopted.defaults))

@@ -30,6 +30,7 @@ from forklake.lazy.arrow import pa
 from forklake.sql import statements as st
 from forklake.sql.copy import copy_from, copy_to
 from forklake.sql.definitions import run_definition
+from forklake.sql.functions.calls import call_function
 from forklake.sql.merge import merge_rows
 from forklake.sql.options import SqlOptions, checked_options
 from forklake.sql.parser.parse import parse
@@ -303,12 +304,9 @@ def _(statement: st.Call, running: Running) -> SqlResult:
 @_execute.register
 def _(statement: st.Checkpoint, running: Running) -> SqlResult:
     session = running.session
-    if isinstance(running.work, Transaction):
-        raise InvalidSql("CHECKPOINT is not part of a transaction: COMMIT it first")
     if statement.catalog is not None and not session.is_catalog(statement.catalog):
         raise InvalidSql(f'"{statement.catalog}" is another catalog: call CHECKPOINT there')
-    running.work.checkpoint()
-    return SqlResult()
+    return SqlResult(call_function(running, ("checkpoint",), (), {}))
 
 
 @_execute.register

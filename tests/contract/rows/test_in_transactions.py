@@ -272,3 +272,19 @@ def test_rows_of_an_append_that_a_new_column_overtakes_are_found_by_its_default(
     schema = many().schema
     table.append(pa.RecordBatchReader.from_batches(schema, batches()))
     assert table.count() == table.scan("c = 5").count() == 2 * MANY
+
+
+def test_new_rows_get_ids_one_after_the_other_whatever_is_updated_between_them(
+    catalog: forklake.Catalog, table: forklake.Table, lake: forklake.Lake
+) -> None:
+    table.append(numbered(0, 1))
+    for first in (10, 20):
+        with catalog.transaction() as tx:
+            inside = tx.table("t")
+            inside.append(numbered(first))
+            inside.update({"v": "'changed'"}, "id = 0")
+            inside.append(numbered(first + 1))
+    found = {row["id"]: row["row_id"] for row in table.scan(row_ids=True).to_pylist()}
+    assert found == {0: 0, 1: 1, 10: 2, 11: 3, 20: 4, 21: 5}
+    assert table.scan("v = 'changed'").count() == 1
+    assert lake.check().is_clean

@@ -172,3 +172,18 @@ def test_data_paths_in_the_folder_of_a_user(tmp_path: Path, monkeypatch: pytest.
         lake.fork("c", "h", data_path="./~")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["files", "forks", "lake.db"]
+
+
+def test_the_folder_of_a_new_lake_is_there_for_files_of_others(tmp_path: Path) -> None:
+    folder = tmp_path / "far" / "data"
+    with forklake.connect(f"sqlite:///{tmp_path}/a.db", data_path=folder, create=True):
+        assert folder.is_dir()
+
+
+def test_a_lake_is_not_begun_where_its_files_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    url = f"sqlite:///{tmp_path}/a.db"
+    with pytest.raises(StorageError, match="taken"):
+        forklake.connect(url, data_path=tmp_path / "taken" / "data", create=True)
+    with forklake.connect(url, data_path=tmp_path / "data", create=True) as lake:
+        assert lake.data_path == f"{tmp_path}/data/"

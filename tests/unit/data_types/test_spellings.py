@@ -49,6 +49,7 @@ def typeof(duck: duckdb.DuckDBPyConnection, spelling: str) -> str:
         ("numeric(5)", Decimal(5, 0)),
         ("DEC( 10 , 2 )", Decimal(10, 2)),
         ("INT[]", List(INT)),
+        ("GEOMETRY('OGC:CRS84')[]", List(Scalar("geometry"))),
         ("INT[][]", List(List(INT))),
         ("DECIMAL(4,1)[]", List(Decimal(4, 1))),
         ("STRUCT(a INT, b VARCHAR[])", Struct((("a", INT), ("b", List(TEXT))))),
@@ -97,6 +98,11 @@ def test_text_that_is_no_type_is_refused_with_a_hint(text: str) -> None:
 def test_the_refusal_names_the_word_that_is_no_type() -> None:
     with pytest.raises(UnknownType, match=r"'STRUCT\(a foo\)': no type is called 'foo'"):
         parse("STRUCT(a foo)")
+
+
+def test_geometries_have_the_reference_system_of_files_that_name_none() -> None:
+    with pytest.raises(UnknownType, match="has the reference system OGC:CRS84"):
+        parse("GEOMETRY('EPSG:4326')")
 
 
 @pytest.mark.parametrize(

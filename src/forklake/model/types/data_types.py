@@ -79,6 +79,8 @@ _SPELLINGS = {spelling: row.name for row in SCALARS for spelling in row.sql.spli
 _DECIMAL_SPELLINGS = ("DECIMAL", "NUMERIC", "DEC")
 # A length promises nothing in DuckDB, and nothing here.
 _WITH_LENGTH = ("varchar",)
+_REFERENCE_SYSTEM = "OGC:CRS84"
+"""That of geometries in Parquet files which do not name one."""
 _MOST_WORDS = max(len(spelling.split()) for spelling in _SPELLINGS)
 _HINT = (
     "known types are "
@@ -353,12 +355,26 @@ class SqlReader:
             if spelling in _SPELLINGS:
                 self.at += count
                 type = Scalar(_SPELLINGS[spelling])
+                if type.name == "geometry":
+                    self._reference_system()
                 if self.word() == "(" and (type.name not in _WITH_LENGTH or len(self._numbers()) != 1):
                     raise self.unknown(f"{spelling} takes no parameters")
                 return type
         if self.at >= len(self.tokens):
             raise self.unknown("it ends where a type is expected")
         raise self.unknown(f"no type is called {_short(self.tokens[self.at].text)}")
+
+    def _reference_system(self) -> None:
+        """Step over what DuckDB says of the geometries of a Parquet file that says nothing itself."""
+        at = self.at + 1
+        if self.word() != "(" or self.word(2) != ")" or self._quotes(at) != "'":
+            return
+        if self.tokens[at].text.upper() != _REFERENCE_SYSTEM:
+            raise self.unknown(
+                f"a geometry has the reference system {_REFERENCE_SYSTEM}, which files need not name: "
+                "CAST to GEOMETRY leaves another one out"
+            )
+        self.at += 3
 
     def _numbers(self) -> list[int]:
         numbers: list[int] = []

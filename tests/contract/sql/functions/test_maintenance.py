@@ -324,3 +324,17 @@ def test_the_lake_is_cleaned_and_checked(lake: forklake.Lake, catalog: forklake.
     assert (wrong["kind"], wrong["catalog"], wrong["table"]) == ("file", catalog.name, "main.t")
     assert Path(path).name in wrong["path"]
     assert table.files()
+
+
+def test_checkpoint_as_a_statement_says_what_it_did_too(
+    catalog: forklake.Catalog, lake: forklake.Lake
+) -> None:
+    catalog.sql("CREATE TABLE t (id BIGINT)")
+    catalog.sql("INSERT INTO t VALUES (1), (2)")
+    found = catalog.sql("CHECKPOINT")
+    assert [(row["step"], row["table"], row["rows"]) for row in found.to_pylist()] == [("flush", "main.t", 2)]
+    catalog.sql("BEGIN")
+    with pytest.raises(forklake.InvalidArgument, match="cannot be part of a transaction"):
+        catalog.sql("CHECKPOINT")
+    catalog.sql("ROLLBACK")
+    assert catalog.sql("CHECKPOINT").to_rows() == []
