@@ -9,12 +9,17 @@ from typing import Any, Unpack
 from forklake.api.arrived_rows import Arrived, counted_rows, row_steps, take_in
 from forklake.api.assignments import Assignments, new_values
 from forklake.api.change_feed import ChangeFeed, check_names
+from forklake.api.merge_clauses import (
+    Clauses,
+    MergeClauses,
+    has_clauses,
+    merge_by_clauses,
+    reads_source,
+)
 from forklake.api.result_formats import ResultFormats
 from forklake.api.scan import Scan, scan_of
 from forklake.api.staged_rows import replace_rows, take_rows
 from forklake.api.upsert import (
-    Matched,
-    NotMatched,
     RowsMerged,
     check_extra,
     join_of,
@@ -174,8 +179,9 @@ class RowVerbs(ResultFormats):
         source: Rows,
         on: str | Sequence[str],
         *,
-        when_matched: Matched = "update",
-        when_not_matched: NotMatched = "insert",
+        when_matched: Clauses = "update",
+        when_not_matched: Clauses = "insert",
+        when_not_matched_by_source: Clauses = "ignore",
         cast: bool = False,
         progress: OnProgress | None = None,
         **info: Unpack[CommitInfo],
@@ -183,7 +189,12 @@ class RowVerbs(ResultFormats):
         """Upsert: join the rows of a source with the table on key columns.
 
         `when_matched` is `update`, `delete`, `ignore` or `{column: expression}` over `source.…` and
-        `target.…`; `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`.
+        `target.…`; `when_not_matched` is `insert`, `ignore` or `{column: expression}` over `source.…`;
+        `when_not_matched_by_source`, for rows of the table that no row of the source meets, is `delete`,
+        `ignore` or `{column: expression}` over `target.…`.
+
+        Each may also be `(condition, action)`, or a list of actions and such pairs. A row takes the first
+        whose condition holds, and is left alone if none does.
         """
         kept: list[tuple[Join, Columns]] = []
         given = Given(source)
@@ -196,7 +207,8 @@ class RowVerbs(ResultFormats):
                 kept[:] = [
                     (given.read(lambda data: join_of(data, on, table.columns, cast=cast)), table.columns)
                 ]
-            return self._merge(draft, table, kept[0][0], when_matched, when_not_matched, progress)
+            asked = when_matched, when_not_matched, when_not_matched_by_source
+            return self._merge(draft, table, kept[0][0], asked, progress)
 
         return self._scope.with_commit_info(**info).apply(change, present=not given.lasts)[0]
 
@@ -260,12 +272,18 @@ class RowVerbs(ResultFormats):
         draft: Draft,
         table: Table,
         join: Join,
-        when_matched: object,
-        when_not_matched: object,
+        asked: tuple[Clauses, Clauses, Clauses],
         progress: OnProgress | None,
     ) -> RowsMerged:
         engine = self._scope.context.engine
-        check_extra(join, table.columns, when_matched, when_not_matched)
+        check_extra(join, table.columns, may_be_read=reads_source(*asked[:2]))
+        when_matched, when_not_matched, by_source = asked
+        if has_clauses(*asked) or by_source != "ignore":
+            clauses = MergeClauses.read(join, table.columns, *asked)
+            # Rows that meet none of the source may be anywhere.
+            where = self._key_range(join) if by_source == "ignore" else None
+            plan = plan_scan(draft.source(table), where)
+            return merge_by_clauses(self._scope.context, draft, table, plan, join, clauses, progress)
         new_values = matched_values(when_matched, join, table.columns)
         inserted_values = unmatched_values(when_not_matched, join, table.columns)
         plan = plan_scan(draft.source(table), self._key_range(join))

@@ -58,10 +58,10 @@ def join_of(data: Any, on: str | Sequence[str], columns: Columns, *, cast: bool 
     return Join(rows, keys, known)
 
 
-def check_extra(join: Join, columns: Columns, *asked: object) -> None:
+def check_extra(join: Join, columns: Columns, *, may_be_read: bool) -> None:
     """Refuse columns of the source that nothing would read."""
     extra = set(join.rows.column_names) - set(join.names.values())
-    if extra and not any(isinstance(one, Mapping) for one in asked):
+    if extra and not may_be_read:
         known = ", ".join(column.name for column in columns)
         raise InvalidData(
             f"the source has columns that the table does not have: {', '.join(sorted(extra))}; it has {known}"
@@ -86,7 +86,7 @@ def matched_values(asked: object, join: Join, columns: Columns) -> dict[str, str
         case "delete" | "ignore":
             return None
         case Mapping():
-            return _values(asked, join, columns, (SOURCE, TARGET))
+            return values_of(asked, join, columns, (SOURCE, TARGET))
         case _:
             raise InvalidArgument(f"when_matched is update, delete, ignore or new values, not {asked!r}")
 
@@ -99,22 +99,29 @@ def unmatched_values(asked: object, join: Join, columns: Columns) -> dict[str, s
         case "ignore":
             return None
         case Mapping():
-            return _values(asked, join, columns, (SOURCE,))
+            return values_of(asked, join, columns, (SOURCE,))
         case _:
             raise InvalidArgument(f"when_not_matched is insert, ignore or values, not {asked!r}")
 
 
-def _values(asked: Mapping[Any, Any], join: Join, columns: Columns, sides: tuple[str, ...]) -> dict[str, str]:
+def values_of(
+    asked: Mapping[Any, Any], join: Join, columns: Columns, sides: tuple[str, ...]
+) -> dict[str, str]:
+    """Values by column, as SQL over the sides that are there."""
     if not asked:
         raise InvalidArgument("values for a merge name at least one column")
-    known = {SOURCE: _source_columns(join, columns), TARGET: columns}
-    over = {side: known[side] for side in sides}
     return new_values(
         asked,
         columns,
-        lambda text: parse_qualified(text, over),
+        lambda text: qualified(text, join, columns, sides),
         (lambda column: f"{TARGET}.{quoted(column.name)}") if TARGET in sides else None,
     )
+
+
+def qualified(text: str, join: Join, columns: Columns, sides: tuple[str, ...]) -> str:
+    """An expression over the sides that are there."""
+    known = {SOURCE: _source_columns(join, columns), TARGET: columns}
+    return parse_qualified(text, {side: known[side] for side in sides})
 
 
 def _source_columns(join: Join, columns: Columns) -> Columns:

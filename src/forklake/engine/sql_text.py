@@ -48,6 +48,15 @@ def computed(expression: str, type: DataType) -> str:
     return shown(f"CAST(({expression}) AS {to_sql(type)})", type)
 
 
+def default_sql(column: Column) -> str:
+    """The default of a column, as an expression."""
+    default = column.default
+    if default is None:
+        return "NULL"
+    value = f"({default.value})" if default.kind == "expression" else text(default.value)
+    return f"CAST({value} AS {to_sql(column.data_type)})"
+
+
 def guarded(expression: str) -> str:
     """A value of an Arrow table that conditions are not left to Arrow on.
 

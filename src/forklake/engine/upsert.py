@@ -18,7 +18,7 @@ from forklake.model.table.columns import Columns
 from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows
 
 SOURCE, TARGET = "source", "target"
-_TABLE = "forklake_source"
+SOURCE_ROWS = "forklake_source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Join:
     def source(self) -> str:
         """The rows of the source as a sub-select."""
         columns = [f"{guarded(quoted(name))} AS {quoted(name)}" for name in self.rows.column_names]
-        return f"(SELECT {', '.join(columns)} FROM {_TABLE})"
+        return f"(SELECT {', '.join(columns)} FROM {SOURCE_ROWS})"
 
     @property
     def condition(self) -> str:
@@ -61,7 +61,7 @@ def matched_rows(
     extras = [f"{TARGET}.{name}" for name in (ROW_ID, PLACE, POSITION)]
     join = join.among(source.places)
     rest = f"FROM ({source.sql}) AS {TARGET} JOIN {join.source} AS {SOURCE} ON {join.condition}"
-    rows = computed_rows(engine, plan, values, extras, rest, {**source.tables, _TABLE: join.rows})
+    rows = computed_rows(engine, plan, values, extras, rest, {**source.tables, SOURCE_ROWS: join.rows})
     places = Places(source.places)
     return places, rewritten(rows, columns, places)
 
@@ -73,14 +73,14 @@ def unmatched_rows(
     source = relation(plan, engine.storage, Wanted(tuple(join.keys)))
     selected = {column.name: assigned(column, values[column.name]) for column in columns}
     rest = f"FROM {join.source} AS {SOURCE} ANTI JOIN ({source.sql}) AS {TARGET} ON {join.condition}"
-    return computed_rows(engine, plan, selected, (), rest, {**source.tables, _TABLE: join.rows})
+    return computed_rows(engine, plan, selected, (), rest, {**source.tables, SOURCE_ROWS: join.rows})
 
 
 def bounds_of(engine: Engine, join: Join, key: Column) -> tuple[str, str] | None:
     """The lowest and highest key of the source, as SQL literals; None if there are none."""
     column = quoted(join.names[key.name])
-    sql = f"SELECT min({column})::VARCHAR AS low, max({column})::VARCHAR AS high FROM {_TABLE}"
-    found = engine.table(sql, {_TABLE: join.rows})
+    sql = f"SELECT min({column})::VARCHAR AS low, max({column})::VARCHAR AS high FROM {SOURCE_ROWS}"
+    found = engine.table(sql, {SOURCE_ROWS: join.rows})
     low, high = found.column("low")[0].as_py(), found.column("high")[0].as_py()
     # SQL has no way to write NUL inside of a text.
     return None if low is None or "\0" in low + high else (text(low), text(high))

@@ -209,7 +209,8 @@ def merge_dataframe(
     columns = writing.target.columns
     # Without rows, and yet all that can be wrong with columns shows.
     join = join_of(given_schema(df.schema).empty_table(), on, columns, cast=cast)
-    check_extra(join, columns, when_matched, when_not_matched)
+    asked = (when_matched, when_not_matched)
+    check_extra(join, columns, may_be_read=any(isinstance(one, Mapping) for one in asked))
     changed = matched_values(when_matched, join, columns)
     inserted = unmatched_values(when_not_matched, join, columns)
     matters = when_matched != "ignore"

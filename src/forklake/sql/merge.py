@@ -16,7 +16,7 @@ from forklake.commit.draft import Draft
 from forklake.engine.dml import Found, Places, assigned, rewritten
 from forklake.engine.query.run import Rows
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID
-from forklake.engine.sql_text import computed
+from forklake.engine.sql_text import computed, default_sql
 from forklake.errors import ColumnNotFound, InvalidData, InvalidSql
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column, Table
@@ -28,7 +28,6 @@ from forklake.sql.constants import value_of
 from forklake.sql.rows import (
     TARGET,
     assigned_values,
-    default_sql,
     planned_places,
     returned,
     stream,

@@ -13,6 +13,7 @@ from forklake.engine.dml import Places, assigned, rewritten
 from forklake.engine.query.run import Rows
 from forklake.engine.query.tables import QueryTable
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID
+from forklake.engine.sql_text import default_sql
 from forklake.errors import ColumnNotFound, InvalidArgument, InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column, Table
@@ -163,16 +164,6 @@ def _with_defaults(statement: st.Insert, chosen: Columns) -> str:
         parts += [text[last:start], default_sql(chosen[place])]
         last = end
     return "".join([*parts, text[last:]])
-
-
-def default_sql(column: Column) -> str:
-    """What DEFAULT stands for, as an expression."""
-    default = column.default
-    if default is None:
-        return "NULL"
-    literal = default.value.replace("'", "''")
-    value = f"({default.value})" if default.kind == "expression" else f"'{literal}'"
-    return f"CAST({value} AS {to_sql(column.data_type)})"
 
 
 def _default_column(running: Running, column: Column) -> pa.Array:
