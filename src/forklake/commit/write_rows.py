@@ -11,7 +11,7 @@ from forklake.commit.staged import AddedFile
 from forklake.commit.table_statistics import StatisticsCache, read_statistics
 from forklake.data.statistics import summary_of_default
 from forklake.model.changes import REWRITTEN, UNLESS_THERE, Change, Verb
-from forklake.model.ids import SnapshotId, TableId
+from forklake.model.ids import ROW_ID_COLUMN, SnapshotId, TableId
 from forklake.model.snapshots import Head
 from forklake.model.table.files import ColumnStats
 from forklake.model.table.statistics import TableStatistics, widened
@@ -117,6 +117,11 @@ class _TableRows:
         """What provisional ids of files that count again became."""
         self.copies: list[Copy] = []
         self.defaults = writes.defaults
+        self._unbounded: set[int] = {ROW_ID_COLUMN}
+        """As in DuckLake, a table has bounds of what has values: not of a struct, nor of ids that rows carry."""
+        for column in writes.columns:
+            if column.children:
+                self._unbounded |= {field.id for field in column.walk() if field.children}
 
     def collect(self) -> None:
         """Number everything, in the order in which it was written."""
@@ -141,8 +146,8 @@ class _TableRows:
         self.statistics = replace(counted, bounds=self._bounds, is_stored=True)
 
     def _widen(self, stats: Iterable[ColumnStats]) -> None:
+        stats = [one for one in stats if one.column_id not in self._unbounded]
         if self.before.is_stored:
-            stats = list(stats)
             self._bounds |= widened(self._bounds, self._of_older_rows({entry.column_id for entry in stats}))
         self._bounds |= widened(self._bounds, stats)
 
