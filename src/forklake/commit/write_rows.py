@@ -118,7 +118,7 @@ class _TableRows:
         self.copies: list[Copy] = []
         self.defaults = writes.defaults
         self._unbounded: set[int] = {ROW_ID_COLUMN}
-        """As in DuckLake, a table has bounds of what has values: not of a struct, nor of ids that rows carry."""
+        """As in DuckLake, bounds are kept of what has values: not of a struct, nor of ids that rows carry."""
         for column in writes.columns:
             if column.children:
                 self._unbounded |= {field.id for field in column.walk() if field.children}

@@ -65,3 +65,19 @@ def test_texts_that_are_empty_or_begin_alike(
     for texts in ([""], ["y"], [f"z{long}b", f"z{long}a", f"z{long}c"], [f"z{long}d"]):
         other.append([{"v": text} for text in texts] * rows)
         check_files(lake)
+
+
+def test_a_table_has_bounds_of_what_has_values(catalog: forklake.Catalog, raw: Callable[..., Any]) -> None:
+    catalog.sql("CREATE TABLE nested (i INTEGER, s STRUCT(a INTEGER), l INTEGER[], m MAP(INTEGER, INTEGER))")
+    table = catalog.table("nested")
+    table.set_option("data_inlining_row_limit", 0)
+    catalog.sql("INSERT INTO nested SELECT x, {'a': x}, [x], MAP([x], [x * 2]) FROM range(9) AS t(x)")
+    catalog.sql("DELETE FROM nested WHERE i = 3")
+    catalog.sql("CALL rewrite_data_files('nested', delete_threshold => 0)")
+    stored = "SELECT column_id, min_value, max_value FROM ducklake_table_column_stats ORDER BY column_id"
+    names = {column.id: column.name for top in table.columns for column in top.walk()}
+    bounds = [(names[number], low, high) for number, low, high in raw(stored)]
+    assert [name for name, _, _ in bounds] == ["i", "a", "element", "key", "value"]
+    assert {low for _, low, _ in bounds} == {"0"}
+    assert [high for _, _, high in bounds] == ["8", "8", "8", "8", "16"]
+    assert catalog.sql("SELECT count(*) FROM nested WHERE s IS NULL OR s.a > 4").to_rows() == [(4,)]
