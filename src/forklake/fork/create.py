@@ -19,7 +19,7 @@ from forklake.errors import CatalogExists, InvalidArgument, SnapshotNotFound, St
 from forklake.fork.paths import refuse_overlap
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import CatalogId, SnapshotId
-from forklake.model.names import check_name, folder_for
+from forklake.model.names import check_name, folder_of_fork
 from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import Author
 from forklake.model.time_travel import AsOf, parse_as_of, to_utc
@@ -198,8 +198,7 @@ def _write_forks(
     forks: list[tuple[CatalogId, str, str, str]] = []
     for name, catalog in made.items():
         uuid = str(uuid4())
-        # No other catalog has this folder, whatever it is or was called: tables are told apart by it.
-        path = options.data_path or f"{folder_for(name, uuid)[:-1]}.{catalog}/"
+        path = options.data_path or folder_of_fork(name, uuid, catalog)
         forks.append((catalog, uuid, name, path))
     record_for_many(
         session,

@@ -9,7 +9,7 @@ if a crash comes between, the next collection goes on there.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,6 +19,7 @@ from forklake.data.storage.storage import Storage
 from forklake.display import Shown
 from forklake.errors import InvalidArgument, StorageError
 from forklake.maintenance.expire import Expiry
+from forklake.model.names import folders_of_forks
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database, Session
 from forklake.store.garbage import (
@@ -40,6 +41,7 @@ from forklake.store.garbage import (
     open_commit_uuids,
     schedule_files,
     unschedule_files,
+    unused_folders,
 )
 from forklake.store.lineages import hold_lineages
 from forklake.store.paths import own_data_paths
@@ -81,6 +83,8 @@ class _Removed:
     kept: list[KeptFile] = field(default_factory=list[KeptFile])
     paths: list[str] | None = None
     """Addresses of the files, if somebody asks for them."""
+    folders: set[str] = field(default_factory=set[str])
+    """Folders of forks in which files were."""
 
 
 def collect(
@@ -103,6 +107,7 @@ def collect(
     removed = _Removed()
     for batch in _due(database, database.now() - age):
         _sweep(database, storage, batch, removed, dry_run=dry_run)
+    removed.kept += remove_folders(database, storage, removed.folders)
     steps.add(1)
     steps.end()
     return GarbageResult(files, size, removed.count, removed.bytes, tuple(removed.kept), dry_run)
@@ -147,6 +152,7 @@ def collect_folder(
     _mark(database, storage, steps, None, dry_run=False)
     for batch in _due(database, database.now() - age, folder):
         _sweep(database, storage, batch, removed, dry_run=False)
+    remove_folders(database, storage, removed.folders)
     steps.add(1)
     steps.end()
     return paths
@@ -163,6 +169,20 @@ def _number() -> int:
 
 def _addresses(storage: Storage, files: Sequence[Scheduled]) -> list[str]:
     return [storage.address(file.path, file.path_is_relative) for file in files]
+
+
+def remove_folders(database: Database, storage: Storage, folders: Iterable[str]) -> list[KeptFile]:
+    """Remove the folders of forgotten forks that are empty now; gives those that could not be removed.
+
+    No other catalog gets them. A writer that has not heard that its catalog is gone makes them again.
+    """
+    found, kept = sorted(folders), list[KeptFile]()
+    for start in range(0, len(found), _AT_ONCE):
+        with begin_cleaning(database) as session:
+            unused = unused_folders(session, found[start : start + _AT_ONCE])
+        failures = storage.remove_folders(unused)
+        kept += [KeptFile(path, str(error)) for path, error in failures.items()]
+    return kept
 
 
 def check_age(older_than: object) -> timedelta:
@@ -264,6 +284,7 @@ def _sweep(
         )
     removed.kept += [KeptFile(path, str(error), failed=True) for path, error in failures.items()]
     gone = [file.path for file in going if file.path not in failures]
+    removed.folders |= folders_of_forks(gone)
     removed.bytes += sum(sizes[path] for path in gone)
     if removed.paths is not None:
         removed.paths += _addresses(storage, [file for file in going if file.path not in failures])

@@ -15,9 +15,9 @@ from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.file_info import StoredFile
 from forklake.data.storage.storage import Storage
 from forklake.display import Shown
-from forklake.maintenance.collect import KeptFile, check_age
+from forklake.maintenance.collect import KeptFile, check_age, remove_folders
 from forklake.model.distributed import STAGING
-from forklake.model.names import is_absolute
+from forklake.model.names import folders_of_forks, is_absolute
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database
 from forklake.store.garbage import known_files, open_commit_uuids
@@ -113,6 +113,9 @@ def _look(
         if found.paths is not None:
             orphans = (file for file in orphans if file.path.endswith(".parquet"))
         gone = list(orphans) if dry_run else _removed(storage, orphans, found, relative=relative)
+        if not dry_run and relative:
+            own = (file.path for file in gone if is_ours(file.path, True))
+            found.kept += remove_folders(database, storage, folders_of_forks(own))
         found.files += len(gone)
         found.bytes += sum(file.size for file in gone)
         if found.paths is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -14,6 +15,7 @@ MAX_NAME_LENGTH = 255
 
 _PLAIN = re.compile(r"[^\W\d]\w*\Z", re.ASCII)
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_FOLDER_OF_FORK = re.compile(r"[^/:]+\.\d+/")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
@@ -50,6 +52,16 @@ def quoted(name: str) -> str:
 def folder_for(name: str, unique: str) -> str:
     """A folder for a thing of this name; a name that no file system takes safely gets its uuid instead."""
     return f"{name}/" if _FOLDER.match(name) else f"{unique}/"
+
+
+def folder_of_fork(name: str, unique: str, catalog: int) -> str:
+    """The folder of a fork. No other catalog ever has it, whatever its name: tables are told apart by it."""
+    return f"{folder_for(name, unique)[:-1]}.{catalog}/"
+
+
+def folders_of_forks(paths: Iterable[str]) -> set[str]:
+    """The folders of forks in which some files below the data path are; those of others have no dot."""
+    return {found[0] for path in paths if (found := _FOLDER_OF_FORK.match(path)) is not None}
 
 
 def own_folder(data_path: str, folder: str) -> str:

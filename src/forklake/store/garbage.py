@@ -194,6 +194,11 @@ def claimed_files(reader: Database | Session, paths: Iterable[str]) -> set[str]:
     return {path for (path,) in reader.rows("claimed_files", paths=json.dumps(sorted(set(paths))))}
 
 
+def unused_folders(session: Session, folders: Sequence[str]) -> list[str]:
+    """Those of some folders below the data path that no catalog has, and in which no row names a file."""
+    return [folder for (folder,) in session.rows("unused_folders", folders=json.dumps(folders))]
+
+
 def open_commit_uuids(reader: Database | Session) -> list[str]:
     """What is in the paths of files that distributed snapshots may still commit."""
     return [str(uuid).replace("-", "") for (uuid,) in reader.rows("open_commit_uuids")]

@@ -75,6 +75,17 @@ class LocalDisk:
         """Delete a file, if it is there. A power loss may bring it back: then it is an orphan."""
         Path(path).unlink(missing_ok=True)
 
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder with all folders in it, as far as there are no files."""
+        for place, _, _ in os.walk(path, topdown=False):
+            try:
+                Path(place).rmdir()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+
     def files(self, folder: str) -> Generator[StoredFile]:
         """Every file in a folder and the folders below. What vanishes meanwhile is left out."""
         # Not os.walk: it holds all names of a folder.

@@ -86,6 +86,13 @@ class S3:
         with suppress(FileNotFoundError):
             self.filesystem.delete_file(path)
 
+    def remove_folder(self, path: str) -> None:
+        """Remove the empty objects that Arrow leaves in place of folders, if there is no file."""
+        with suppress(FileNotFoundError):
+            listed = self.filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+            if all(found.type != fs.FileType.File for found in listed):
+                self.filesystem.delete_dir(path)
+
     def files(self, folder: str) -> Generator[StoredFile]:
         """Every file whose key begins with a folder.
 

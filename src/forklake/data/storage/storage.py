@@ -36,6 +36,7 @@ class _Place(Protocol):
     def info(self, path: str) -> StoredFile: ...
     def sync(self, path: str) -> None: ...
     def delete(self, path: str) -> None: ...
+    def remove_folder(self, path: str) -> None: ...
     def files(self, folder: str) -> Iterable[StoredFile]: ...
 
 
@@ -159,6 +160,28 @@ class Storage:
         with ThreadPoolExecutor(min(_DELETING_THREADS, len(found)), "forklake-delete") as pool:
             failures = pool.map(lambda path: self._failure_to_delete(path, relative), found)
             return {path: failure for path, failure in zip(found, failures, strict=True) if failure}
+
+    def remove_folders(self, folders: Iterable[str]) -> dict[str, StorageError]:
+        """Remove folders below the data path that nobody uses, if no file is left in them.
+
+        Gives those that could not be removed, and why.
+        """
+        found = list(folders)
+        if not found:
+            return {}
+        with ThreadPoolExecutor(min(_DELETING_THREADS, len(found)), "forklake-delete") as pool:
+            failures = pool.map(self._failure_to_remove, found)
+            return {path: failure for path, failure in zip(found, failures, strict=True) if failure}
+
+    def _failure_to_remove(self, folder: str) -> StorageError | None:
+        try:
+            address = self.address(folder.rstrip("/"))
+            place, inner = self._placed(address)
+            with self._translated("removing", address, inner):
+                place.remove_folder(inner)
+        except StorageError as error:
+            return error
+        return None
 
     def _failure_to_delete(self, path: str, relative: bool) -> StorageError | None:
         try:

@@ -610,6 +610,15 @@ SELECT path FROM ducklake_delete_file WHERE path IN (SELECT k.value FROM texts($
 UNION
 SELECT path FROM ducklake_files_scheduled_for_deletion WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
 
+-- name: unused_folders
+-- Those of some folders below the data path that no catalog keeps its files in, and in which no row names a file.
+SELECT k.value
+  FROM texts($folders) AS k(value)
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.data_path = k.value)
+   AND k.value NOT IN (SELECT substr(f.path, 1, instr(f.path, '/')) FROM ducklake_data_file f
+                       UNION ALL SELECT substr(f.path, 1, instr(f.path, '/')) FROM ducklake_delete_file f
+                       UNION ALL SELECT substr(f.path, 1, instr(f.path, '/')) FROM ducklake_files_scheduled_for_deletion f);
+
 -- name: claimed_files
 -- Those of some paths that are being removed.
 SELECT path FROM ducklake_files_scheduled_for_deletion
