@@ -118,6 +118,19 @@ def test_a_fork_outlives_its_parent(lake: forklake.Lake, table: forklake.Table, 
     del fork
 
 
+def test_a_parent_that_only_lives_on_in_its_fork_has_no_differences(
+    lake: forklake.Lake, table: forklake.Table
+) -> None:
+    table.append(rows(0, 10))
+    fork = lake.fork("shop", "fork")
+    table.append(rows(10, 20))
+    table.delete("id = 3")
+    lake.drop_catalog("shop")
+    clean(lake)
+    assert lake.check(data=True).differences == ()
+    assert ids(fork) == list(range(10))
+
+
 def test_imported_files_are_never_removed(lake: forklake.Lake, table: forklake.Table, tmp_path: Path) -> None:
     given = tmp_path / "given.parquet"
     inside = tmp_path / "files" / "mine.parquet"

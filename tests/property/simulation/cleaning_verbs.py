@@ -99,5 +99,48 @@ def remove_orphans(client: Client, random: Random) -> None:
     client.lake.remove_orphans(older_than=random.choice(ages))
 
 
+OPTIONS: dict[str, timedelta | int | float] = {
+    "expire_older_than": HOUR,
+    "keep_last_snapshots": 2,
+    "delete_older_than": DAY,
+    "orphans_older_than": DAY,
+    "rewrite_delete_threshold": 0.3,
+}
+"""What the lake says of its checkpoints."""
+
+
+def checkpoint(client: Client, random: Random) -> None:
+    """Everything at once, of the lake or of one catalog, as the options of the lake say."""
+    world = client.world
+    if not world.has_options:
+        # Nobody else writes now, as the reader does not take turns.
+        client.wait_for_database()
+        world.has_options = True
+        for name, value in OPTIONS.items():
+            world.reader.set_option(name, value)
+    before, keep_last = world.now - HOUR, 2
+    expire = expiring_all(client, before, keep_last)
+    only = world.some_catalog(random) if random.random() < 0.3 else None
+
+    def effect(written: Written) -> None:
+        if only is not None and "retained_snapshots" in written.statements:
+            only.keep(only.history.keys() - only.expirable(before, keep_last, floor(client, only)))
+        elif written.statements & {"expirable_catalogs", "lock_expired"}:
+            expire(written)
+        for owner, snapshot, time in written.snapshots:
+            catalog = world.catalogs[owner]
+            if catalog.dropped is None:
+                catalog.commit(snapshot, time, catalog.state)
+
+    client.effect = effect
+    if only is not None:
+        done = client.lake.catalog(only.name).checkpoint()
+    else:
+        world.readers_until(world.now - DAY)
+        done = client.lake.checkpoint(dry_run=random.random() < 0.1)
+    if not (done.succeeded or client.fired or world.scheduler.is_shared):
+        raise Violation(f"a checkpoint failed: {done}")
+
+
 def expire_reservations(client: Client, random: Random) -> None:
     client.lake.expire_reservations()

@@ -52,7 +52,9 @@ VERBS: dict[Verb, int] = {
     reading_verbs.plan: 4,
     reading_verbs.read_planned: 5,
     reading_verbs.follow: 6,
+    cleaning_verbs.checkpoint: 0,
 }
+"""How often each is drawn; one that is not drawn otherwise has a focus of its own."""
 BY_NAME = {
     f"{verb.__module__.rpartition('.')[2].removesuffix('_verbs')}.{verb.__name__}": verb for verb in VERBS
 }
@@ -78,6 +80,11 @@ FOCUSES: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Verbs that some programs keep to more than others do, so that they meet."""
+OF_ITS_OWN = {
+    "checkpoints": ("row.append", "row.delete", "catalog.fork", "catalog.merge", "cleaning.checkpoint"),
+}
+EVERY = 8
+"""Of so many seeds, one is for checkpoints; what programs the others have does not depend on that."""
 MORE = 4
 PAUSES = (
     *[timedelta(seconds=1)] * 4,
@@ -124,9 +131,13 @@ def program(
     It keeps to the verbs of a focus more than to others, or `only` to them.
     """
     random = Random(seed)
-    chosen = FOCUSES[focus or random.choice(list(FOCUSES))]
+    if focus is None:
+        focus = "checkpoints" if seed % EVERY == EVERY - 3 else random.choice(list(FOCUSES))
+    chosen = (FOCUSES | OF_ITS_OWN)[focus]
     others = 0 if only else 1
-    weights = [weight * (MORE if verb in chosen else others) for verb, weight in WEIGHTS.items()]
+    weights = [
+        max(weight, 1) * MORE if verb in chosen else weight * others for verb, weight in WEIGHTS.items()
+    ]
 
     def step() -> Step:
         (verb,) = random.choices(list(WEIGHTS), weights)
@@ -187,6 +198,9 @@ def finish(world: World) -> None:
     client = world.clients[0]
     _clean(client)
     world.checker.check_exact()
+    found = world.reader.check()
+    if not found.is_clean:
+        raise Violation(f"the lake does not hold together: {found.differences}")
     client.effect = catalog_verbs.dropping(client)
     client.lake.drop_catalogs([catalog.name for catalog in world.live()])
     _clean(client)

@@ -55,6 +55,8 @@ class World:
         self.readers: list[LongReader] = []
         self.streams: list[Stream] = []
         self.shared: list[Shared] = []
+        self.has_options = False
+        """Whether the lake says what its checkpoints do."""
         self.undropped: dict[int, list[int]] = {}
         """At which snapshots catalogs were brought back."""
         self.reader = forklake.Lake(open_database(parse_url(url), create=False), open_storage(self.data_path))

@@ -140,7 +140,8 @@ SELECT s.catalog_id, s.table_id, CAST(NULL AS VARCHAR), s.next_row_id, max(f.row
  LIMIT $most;
 
 -- name: check_counts
--- Tables whose rows or bytes were counted otherwise than they are, in catalogs from one number to another.
+-- Tables whose rows or bytes were counted otherwise than they are, in catalogs from one number to another. Of one that only
+-- lives on in others, nobody asks for the counts, and what others do not have is gone.
 SELECT w.catalog_id, w.table_id, w.record_count, w.file_size_bytes, w.next_row_id, w.found_rows, w.found_bytes
   FROM (SELECT s.catalog_id, s.table_id, s.record_count, s.file_size_bytes, s.next_row_id,
                CAST((SELECT COALESCE(sum(f.record_count), 0)
@@ -163,6 +164,8 @@ SELECT w.catalog_id, w.table_id, w.record_count, w.file_size_bytes, w.next_row_i
                       WHERE f.catalog_id = s.catalog_id AND f.table_id = s.table_id AND f.end_snapshot IS NULL)
                     AS BIGINT) AS found_bytes
           FROM ducklake_table_stats s
+          JOIN ducklake_catalog_lineage l ON l.catalog_id = s.catalog_id AND l.source_catalog_id = s.catalog_id
+                                         AND l.max_snapshot = forever()
           JOIN visible_table t ON t.catalog_id = s.catalog_id AND t.table_id = s.table_id AND t.end_snapshot IS NULL
          WHERE s.record_count IS NOT NULL AND s.catalog_id BETWEEN $first AND $last) w
  WHERE w.record_count <> w.found_rows OR w.file_size_bytes <> w.found_bytes
