@@ -12,6 +12,7 @@ from forklake.api.table import Table
 from forklake.commit.draft import Draft, Tagged
 from forklake.commit.sort_order import sort_by
 from forklake.commit.write_target import check_tag, options_of_schema, set_option, without_options
+from forklake.context.scope import look
 from forklake.data.input.arrow_streams import Rows
 from forklake.data.input.inferred_columns import derived
 from forklake.display import Listing
@@ -42,19 +43,22 @@ class DefinitionVerbs(MacroVerbs):
             target = QualifiedName.parse(name)
         except InvalidName:
             return False
-        return self._scope.read().find_relation(target) is not None
+        return look(self._scope, lambda draft: draft.find_relation(target) is not None, every=True)
 
     def __iter__(self) -> Iterator[str]:
         """The full names of the tables and views, in order."""
-        draft = self._scope.read()
-        names = [QualifiedName(table.schema, table.name) for table in draft.tables()]
-        return iter([str(name) for name in sorted([*names, *map(draft.name_of, draft.views())])])
+
+        def names(draft: Draft) -> list[QualifiedName]:
+            tables = [QualifiedName(table.schema, table.name) for table in draft.tables()]
+            return sorted([*tables, *map(draft.name_of, draft.views())])
+
+        return iter([str(name) for name in look(self._scope, names, every=True)])
 
     # ---- Schemas ---
 
     def schemas(self) -> list[Schema]:
         """List the schemas."""
-        return self._scope.read().schemas()
+        return look(self._scope, lambda draft: draft.schemas(), every=True)
 
     def create_schema(self, name: str, *, if_not_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
         """Create a schema."""
@@ -86,15 +90,19 @@ class DefinitionVerbs(MacroVerbs):
 
     def tables(self, *, schema: str | None = None) -> list[TableInfo]:
         """List the tables, or those of one schema."""
-        draft = self._scope.read()
-        if schema is None:
-            return Listing(draft.tables())
-        name = draft.schema_named(schema).name
-        return Listing(table for table in draft.tables() if table.schema == name)
+
+        def listed(draft: Draft) -> list[TableInfo]:
+            if schema is None:
+                return Listing(draft.tables())
+            name = draft.schema_named(schema).name
+            return Listing(table for table in draft.tables() if table.schema == name)
+
+        return look(self._scope, listed, every=True)
 
     def table(self, name: Name) -> Table:
         """Open a table."""
-        return Table(self._scope, self._scope.read().table_named(QualifiedName.parse(name)).id)
+        target = QualifiedName.parse(name)
+        return Table(self._scope, look(self._scope, lambda draft: draft.table_named(target).id))
 
     def create_table(
         self,
@@ -161,10 +169,18 @@ class DefinitionVerbs(MacroVerbs):
 
     def views(self) -> list[ViewInfo]:
         """List the views."""
-        draft = self._scope.read()
-        names = {schema.id: schema.name for schema in draft.schemas()}
-        found = [ViewInfo(names[v.schema_id], v.name, v.id, v.sql, v.column_aliases) for v in draft.views()]
-        return sorted(found, key=lambda view: (view.schema, view.name))
+
+        def listed(draft: Draft) -> list[ViewInfo]:
+            names = {schema.id: schema.name for schema in draft.schemas()}
+            # A schema that was renamed may be gone since, if this state was expired: look again.
+            found = [
+                ViewInfo(names[view.schema_id], view.name, view.id, view.sql, view.column_aliases)
+                for view in draft.views()
+                if view.schema_id in names
+            ]
+            return sorted(found, key=lambda view: (view.schema, view.name))
+
+        return look(self._scope, listed, every=True)
 
     def create_view(
         self,
@@ -215,15 +231,22 @@ class DefinitionVerbs(MacroVerbs):
 
     def schema_options(self, schema: str) -> Options:
         """The options that apply to tables of a schema that have none of their own."""
-        draft = self._scope.read()
-        return options_of_schema(draft, draft.schema_named(schema), self._scope.context.options)
+        options = self._scope.context.options
+        return look(
+            self._scope,
+            lambda draft: options_of_schema(draft, draft.schema_named(schema), options),
+            every=True,
+        )
 
     # ---- Comments and tags ---
 
     def tags(self, kind: ObjectKind, name: Name) -> dict[str, str]:
         """The tags of a schema, table, view or macro; its comment is the tag `comment`."""
-        draft = self._scope.read()
-        return without_options(draft.tags(_object(draft, kind, name).id))
+        return look(
+            self._scope,
+            lambda draft: without_options(draft.tags(_object(draft, kind, name).id)),
+            every=True,
+        )
 
     def set_tag(
         self, kind: ObjectKind, name: Name, key: str, value: str | None, **info: Unpack[CommitInfo]

@@ -7,6 +7,7 @@ from typing import TypeVar, Unpack, cast
 
 from forklake.api.scoped import Name, ScopedHandle
 from forklake.commit.draft import Draft
+from forklake.context.scope import look
 from forklake.engine.check_sql import check_expression, check_query
 from forklake.errors import InvalidArgument
 from forklake.model.entities import MacroImpl, MacroInfo, MacroKind, MacroParameter
@@ -21,10 +22,18 @@ class MacroVerbs(ScopedHandle):
 
     def macros(self) -> list[MacroInfo]:
         """List the macros with their overloads."""
-        draft = self._scope.read()
-        names = {schema.id: schema.name for schema in draft.schemas()}
-        found = [MacroInfo(names[m.schema_id], m.name, m.id, m.implementations) for m in draft.macros()]
-        return sorted(found, key=lambda macro: (macro.schema, macro.name))
+
+        def listed(draft: Draft) -> list[MacroInfo]:
+            names = {schema.id: schema.name for schema in draft.schemas()}
+            # A schema that was renamed may be gone since, if this state was expired: look again.
+            found = [
+                MacroInfo(names[macro.schema_id], macro.name, macro.id, macro.implementations)
+                for macro in draft.macros()
+                if macro.schema_id in names
+            ]
+            return sorted(found, key=lambda macro: (macro.schema, macro.name))
+
+        return look(self._scope, listed, every=True)
 
     def create_macro(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from forklake.api.arrived_rows import Arrived, counted_rows, row_steps, take_in
 from forklake.api.assignments import Assignments, new_values
@@ -30,7 +30,7 @@ from forklake.api.upsert import (
 from forklake.commit.draft import Draft
 from forklake.commit.import_files import check_mapping, find_files, inspect, stage
 from forklake.commit.write_target import writer_for
-from forklake.context.scope import Scope
+from forklake.context.scope import Scope, look
 from forklake.data.conform import misfit_of
 from forklake.data.input.arrow_streams import Rows
 from forklake.data.input.batches import rows_of
@@ -52,6 +52,8 @@ from forklake.model.table.columns import Columns
 from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import plan_scan
 
+T = TypeVar("T")
+
 
 class RowVerbs(ResultFormats):
     """Reading and changing rows; each verb takes effect where its scope says."""
@@ -72,38 +74,28 @@ class RowVerbs(ResultFormats):
     ) -> Scan:
         """Describe a read of rows that match a SQL condition; `row_ids` adds the column `row_id`."""
         scope = self._scope if at is None else self._scope.at(at)
-        draft = scope.read()
-        return scan_of(
-            draft,
-            draft.table(self._id),
-            scope.context,
-            catalog=scope.name,
-            where=where,
-            columns=columns,
-            limit=limit,
-            row_ids=row_ids,
-        )
+        return look(scope, lambda draft: self._scan(draft, scope, where, columns, limit, row_ids=row_ids))
 
     def head(self, n: int = 5) -> pa.Table:
         """Read the first `n` rows found, in no particular order."""
-        return self.scan(limit=n).to_arrow()
+        return self._read(lambda scan: scan.to_arrow(), limit=n)
 
     def to_arrow(self) -> pa.Table:
         """Read all rows as an Arrow table; `scan` reads some rows or columns."""
-        return self.scan().to_arrow()
+        return self._read(lambda scan: scan.to_arrow())
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read all rows in batches, with bounded memory."""
-        return self.scan().to_batches()
+        return self._read(lambda scan: scan.to_batches())
 
     def to_reader(self) -> pa.RecordBatchReader:
         """All rows as an Arrow `RecordBatchReader`."""
         # Of one scan, so that schema and rows are of one snapshot.
-        return self.scan().to_reader()
+        return self._read(lambda scan: scan.to_reader())
 
     def count(self) -> int:
         """The number of rows."""
-        return self.scan().count()
+        return self._read(lambda scan: scan.count())
 
     # ---- Writing ---
 
@@ -262,10 +254,39 @@ class RowVerbs(ResultFormats):
         """Find the file and position of a row by its id; None if there is no such row."""
         if not isinstance(row_id, int) or isinstance(row_id, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(f"the id of a row is a whole number, not {row_id!r}")
-        draft = self._scope.read()
-        return locate_row(self._scope.context.engine, draft.source(draft.table(self._id)), row_id)
+        engine = self._scope.context.engine
+        return look(
+            self._scope,
+            lambda draft: locate_row(engine, draft.source(draft.table(self._id)), row_id),
+            every=True,
+        )
 
     # ---- Details ---
+
+    def _scan(
+        self,
+        draft: Draft,
+        scope: Scope,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        row_ids: bool = False,
+    ) -> Scan:
+        return scan_of(
+            draft,
+            draft.table(self._id),
+            scope.context,
+            catalog=scope.name,
+            where=where,
+            columns=columns,
+            limit=limit,
+            row_ids=row_ids,
+        )
+
+    def _read(self, read: Callable[[Scan], T], *, limit: int | None = None) -> T:
+        """Plan a scan of all rows and read it, at one snapshot."""
+        return look(self._scope, lambda draft: read(self._scan(draft, self._scope, limit=limit)))
 
     def _merge(
         self,

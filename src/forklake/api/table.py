@@ -14,7 +14,7 @@ from forklake.commit.sort_order import sort_by
 from forklake.commit.write_target import check_tag, options_of, set_option, without_options
 from forklake.compact.compaction import CompactResult, compact_one, delete_planner, merge_planner
 from forklake.compact.flush import flush
-from forklake.context.scope import Scope
+from forklake.context.scope import Scope, look
 from forklake.display import Listing
 from forklake.engine.select import count_rows
 from forklake.engine.sql_text import shown_as
@@ -85,12 +85,12 @@ class Table(RowVerbs):
     @property
     def schema_name(self) -> str:
         """The name of the schema that the table is in."""
-        return self._qualified_name(self._scope.read()).schema
+        return look(self._scope, self._qualified_name).schema
 
     @property
     def full_name(self) -> str:
         """The name with the schema, as `Catalog.table` takes it: `sales.orders`."""
-        return str(self._qualified_name(self._scope.read()))
+        return str(look(self._scope, self._qualified_name))
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -233,8 +233,7 @@ class Table(RowVerbs):
     @property
     def partitioning(self) -> tuple[str, ...]:
         """How new files are partitioned, such as `("day(ts)", "bucket(16, id)")`."""
-        draft = self._scope.read()
-        return partitioning_of(draft, draft.table(self._id))
+        return look(self._scope, lambda draft: partitioning_of(draft, draft.table(self._id)), every=True)
 
     def set_partitioning(self, fields: Sequence[str], **info: Unpack[CommitInfo]) -> None:
         """Set the partitioning of new files; existing files stay as they are.
@@ -252,8 +251,7 @@ class Table(RowVerbs):
     @property
     def sort_order(self) -> tuple[str, ...]:
         """How rows of new files are sorted, such as `("ts DESC NULLS LAST",)`."""
-        draft = self._scope.read()
-        return sort_order_of(draft, draft.table(self._id))
+        return look(self._scope, lambda draft: sort_order_of(draft, draft.table(self._id)), every=True)
 
     def set_sort_order(self, keys: Sequence[str], **info: Unpack[CommitInfo]) -> None:
         """Set the sort order of new files: `ts`, `lower(name) DESC NULLS FIRST`; an empty list removes it."""
@@ -268,8 +266,8 @@ class Table(RowVerbs):
 
     def options(self) -> Options:
         """The options that apply to this table."""
-        draft = self._scope.read()
-        return options_of(draft, draft.table(self._id), self._scope.context.options)
+        options = self._scope.context.options
+        return look(self._scope, lambda draft: options_of(draft, draft.table(self._id), options), every=True)
 
     # ---- Maintenance ---
 
@@ -310,18 +308,15 @@ class Table(RowVerbs):
 
     def files(self) -> list[TableFile]:
         """List the data files of the table, and its inlined rows."""
-        draft = self._scope.read()
-        return Listing(files_of(draft, draft.table(self._id)))
+        return look(self._scope, lambda draft: Listing(files_of(draft, draft.table(self._id))), every=True)
 
     def stats(self) -> TableStats:
         """Statistics: row, file and byte counts, and the bounds of columns."""
-        draft = self._scope.read()
-        return stats_of(draft, draft.table(self._id))
+        return look(self._scope, lambda draft: stats_of(draft, draft.table(self._id)), every=True)
 
     def history(self) -> list[Snapshot]:
         """List the snapshots that changed the table or its rows, oldest first."""
-        draft = self._scope.read()
-        return Listing(history_of(draft, draft.table(self._id)))
+        return look(self._scope, lambda draft: Listing(history_of(draft, draft.table(self._id))), every=True)
 
     # ---- Comments and tags ---
 
@@ -347,11 +342,14 @@ class Table(RowVerbs):
 
     def tags(self, *, column: ColumnPath | None = None) -> dict[str, str]:
         """The tags of the table or of a column; its comment is the tag `comment`."""
-        draft = self._scope.read()
-        table = draft.table(self._id)
-        if column is None:
-            return without_options(draft.tags(table.id))
-        return draft.column_tags(table.id).get(columns.find(table.columns, column).id, {})
+
+        def found(draft: Draft) -> dict[str, str]:
+            table = draft.table(self._id)
+            if column is None:
+                return without_options(draft.tags(table.id))
+            return draft.column_tags(table.id).get(columns.find(table.columns, column).id, {})
+
+        return look(self._scope, found, every=True)
 
     # ---- Details ---
 
@@ -360,7 +358,7 @@ class Table(RowVerbs):
         return count_rows(self._scope.context.engine, plan_scan(draft.source(table), condition))
 
     def _definition(self) -> Definition:
-        return self._scope.read().table(self._id)
+        return look(self._scope, lambda draft: draft.table(self._id))
 
     def _qualified_name(self, draft: Draft) -> QualifiedName:
         return draft.name_of(draft.table(self._id))

@@ -135,7 +135,9 @@ class DraftDefinitions(RowDraft):
 
     def name_of(self, item: Table | View | Macro) -> QualifiedName:
         """The name of an object with that of its schema."""
-        schema = next(schema for schema in self.schemas() if schema.id == item.schema_id)
+        schema = next((schema for schema in self.schemas() if schema.id == item.schema_id), None)
+        if schema is None:
+            raise SchemaNotFound(f'the schema of "{item.name}" is gone')
         return QualifiedName(schema.name, item.name)
 
     def tags(self, object_id: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.snapshots import Author, CommitInfo, Head, author_of
 from forklake.model.time_travel import AsOf
 from forklake.store.catalogs import head_at, head_of
-from forklake.store.retention import check_retained
+from forklake.store.retention import check_retained, is_retained
 
 ATTEMPTS = 1000
 
@@ -79,6 +79,13 @@ class CatalogScope:
         """The catalog as it is now, or as it was."""
         head = self.head()
         return Draft(self.context.states.get(head), head)
+
+    def is_overtaken(self, draft: Draft) -> bool:
+        """Whether the present that a draft shows is in the past, and expired: some of it may be gone."""
+        if self.as_of is not None:
+            self.head()
+            return False
+        return not is_retained(self.context.database, self.id, draft.head.snapshot_id)
 
     def draft(self) -> Draft:
         """The present catalog, to be changed."""

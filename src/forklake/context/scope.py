@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar, Unpack
 
 from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
-from forklake.errors import ForklakeError
+from forklake.errors import FileMissing, ForklakeError, NotFound
 from forklake.model.snapshots import CommitInfo
 from forklake.model.time_travel import AsOf
 
@@ -34,6 +34,13 @@ class Scope(Protocol):
         """The catalog as it is to be seen now."""
         ...
 
+    def is_overtaken(self, draft: Draft) -> bool:
+        """Whether the present that a draft shows is in the past, and expired: some of it may be gone.
+
+        A past snapshot that was expired meanwhile is refused.
+        """
+        ...
+
     def at(self, as_of: AsOf) -> Scope:
         """The catalog as it was, for reading."""
         ...
@@ -52,6 +59,24 @@ class Scope(Protocol):
         One that cannot be run twice asks for the `present` catalog, not for what is remembered of it.
         """
         ...
+
+
+def look(scope: Scope, find: Callable[[Draft], T], *, every: bool = False) -> T:
+    """What there is in a catalog now; as it is a moment later, if this state of it was expired meanwhile.
+
+    Nobody has asked for a snapshot by its number, so none is refused. Where `every` thing of a kind is asked
+    for, nobody would miss one that is gone.
+    """
+    while True:
+        draft = scope.read()
+        try:
+            found = find(draft)
+        except (NotFound, FileMissing):
+            if not scope.is_overtaken(draft):
+                raise
+        else:
+            if not (every and scope.is_overtaken(draft)):
+                return found
 
 
 def seen_at(scope: Scope) -> str:

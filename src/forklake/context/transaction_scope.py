@@ -49,6 +49,10 @@ class TransactionScope:
             raise TransactionClosed(f"this transaction was {self.end}: begin a new one")
         return self._draft
 
+    def is_overtaken(self, draft: Draft) -> bool:
+        """Never: a transaction shows the state that it began with, and is refused if that is expired."""
+        return False
+
     def at(self, as_of: AsOf) -> CatalogScope:
         """The catalog at a snapshot or as_of, without the changes of this transaction."""
         return self._catalog.at(as_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -29,6 +29,7 @@ from forklake.compact.compaction import (
     merge_planner,
 )
 from forklake.context.catalog_scope import CatalogScope
+from forklake.context.scope import look
 from forklake.errors import InvalidArgument
 from forklake.maintenance.checkpoint import CheckpointResult
 from forklake.maintenance.checkpoint import checkpoint as run_checkpoint
@@ -48,6 +49,11 @@ from forklake.spark.task_results import DAY, Done
 from forklake.spark.types import given_schema
 from forklake.spark.upsert import merge_dataframe
 from forklake.spark.write import write_dataframe
+
+if TYPE_CHECKING:
+    from forklake.commit.draft import Draft
+    from forklake.engine.select import Selection
+    from forklake.scan.scan_plan import ScanPlan
 
 
 class SparkCatalog(Handle):
@@ -88,8 +94,13 @@ class SparkCatalog(Handle):
         `where` is a condition as in `Table.scan`: it prunes files, and Spark filters the rows of the others.
         The DataFrame shows the snapshot of this call, also after later commits.
         """
-        scan = self.catalog.table(table).scan(where, columns, at=at, row_ids=row_ids)
-        return read_plan(prepare(self.spark), scope_of(self.catalog).context, scan.plan(), scan.selection)
+
+        def planned(_: Draft) -> tuple[ScanPlan, Selection]:
+            scan = self.catalog.table(table).scan(where, columns, at=at, row_ids=row_ids)
+            return scan.plan(), scan.selection
+
+        scope = scope_of(self.catalog)
+        return read_plan(prepare(self.spark), scope.context, *look(scope, planned))
 
     # ---- Writing ---
 

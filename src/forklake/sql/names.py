@@ -60,6 +60,14 @@ class Names:
             self.drafts[key] = scope.read() if at is None else scope.at(at).read()
         return self.drafts[key]
 
+    def are_overtaken(self) -> bool:
+        """Whether the present state of a catalog, as the statement sees it, was expired meanwhile."""
+        for (catalog, at), draft in self.drafts.items():
+            scope = self.scope_of(catalog) if at is None else None
+            if scope is not None and scope.is_overtaken(draft):
+                return True
+        return False
+
     def name_of(self, catalog: str) -> str:
         """The name of a catalog as it was created."""
         scope = self.scope_of(catalog)
@@ -132,8 +140,7 @@ class Names:
         return name.name if fold(name.schema) == fold(self.schema) else str(name)
 
     def _found(self, catalog: str, draft: Draft, item: Table | View | Macro, at: AsOf | None) -> Found:
-        schema = next(schema.name for schema in draft.schemas() if schema.id == item.schema_id)
-        return Found(self.name_of(catalog), schema, draft, item, at)
+        return Found(self.name_of(catalog), draft.name_of(item).schema, draft, item, at)
 
 
 def view_name(found: Found) -> str:

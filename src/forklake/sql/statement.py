@@ -15,7 +15,7 @@ from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.engine.query.run import Parameters, Rows
 from forklake.engine.query.workbench import Workbench
-from forklake.errors import InvalidSql, NotFound
+from forklake.errors import FileMissing, InvalidSql, NotFound
 from forklake.lazy.arrow import pa
 from forklake.model.names import QualifiedName, is_absolute, quoted
 from forklake.model.time_travel import AsOf
@@ -40,6 +40,8 @@ class Running:
     params: Parameters = None
     given: Mapping[str, pa.Table] = field(default_factory=dict[str, "pa.Table"])
     """Arrow tables that it may read, by their names."""
+    has_called: bool = False
+    """Whether it has called a function of ours, which may have changed something."""
 
     @property
     def context(self) -> LakeContext:
@@ -99,7 +101,7 @@ class Running:
         """What binds queries of this statement, for the time of a block."""
         access = self.access
         with self.context.workbenches.one(access.directories, self.session.owner) as workbench:
-            yield self._binder(workbench, access, draft)
+            yield self._binder(workbench, access, self.names(draft))
 
     def view_columns(self, name: QualifiedName) -> list[tuple[str, str]] | None:
         """Names and types of the columns of a view; None if it cannot be read, as when a table is gone."""
@@ -114,11 +116,21 @@ class Running:
             return None
 
     def query(self, text: str) -> Rows:
-        """The rows of a query."""
+        """The rows of a query, of the present as it is when they are found."""
+        while True:
+            names = self.names()
+            try:
+                return self._query(text, names)
+            except (NotFound, FileMissing):
+                # What a function has done is not done twice.
+                if self.has_called or not names.are_overtaken():
+                    raise
+
+    def _query(self, text: str, names: Names) -> Rows:
         access, context = self.access, self.context
         workbench = context.workbenches.take(access.directories, self.session.owner)
         try:
-            binder = self._binder(workbench, access, None)
+            binder = self._binder(workbench, access, names)
             (sql,) = binder.prepare(binder.read(text))
             rows = Rows(
                 workbench,
@@ -134,8 +146,7 @@ class Running:
             raise
         return rows
 
-    def _binder(self, workbench: Workbench, access: Access, draft: Draft | None) -> Binder:
-        names = self.names(draft)
+    def _binder(self, workbench: Workbench, access: Access, names: Names) -> Binder:
         binder = Binder(
             context=self.context,
             workbench=workbench,
@@ -152,4 +163,6 @@ class Running:
     def _call(
         self, name: Sequence[str], positional: Sequence[Any], named: Mapping[str, Any]
     ) -> pa.Table | None:
-        return call_function(self, name, positional, named)
+        found = call_function(self, name, positional, named)
+        self.has_called |= found is not None
+        return found
