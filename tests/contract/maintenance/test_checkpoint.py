@@ -368,4 +368,4 @@ def test_what_is_no_function_cannot_be_told(lake: forklake.Lake) -> None:
     with pytest.raises(forklake.InvalidArgument, match="progress"):
         lake.checkpoint(progress="loud")  # type: ignore[arg-type]
     with pytest.raises(forklake.InvalidArgument, match="extra"):
-        lake.checkpoint(extra="loud")  # type: ignore[arg-type]
+        lake.checkpoint(extra=3)  # type: ignore[arg-type]

@@ -113,7 +113,8 @@ class Storage:
 
     def make_folder(self, path: str, relative: bool = True) -> None:
         """Make a folder on a disk, where people may put files of their own; buckets have none."""
-        address = self.address(path, relative)
+        # Of a bucket, a path that ends in a slash is no file.
+        address = self.address(path.rstrip("/") or path, relative)
         if address.startswith("/"):
             with self._translated("making", address, address):
                 Path(address).mkdir(parents=True, exist_ok=True)
