@@ -12,7 +12,7 @@ from forklake.engine.errors import batches_of
 from forklake.engine.local import BATCH_ROWS
 from forklake.engine.query.errors import refused
 from forklake.engine.query.workbench import Workbench
-from forklake.errors import StatementLimit
+from forklake.errors import InvalidSql, StatementLimit
 from forklake.lazy.arrow import pa
 from forklake.lazy.duckdb import duckdb
 from forklake.scan.scan_plan import ScanPlan
@@ -51,6 +51,7 @@ class Rows:
             if params:
                 connection.execute(sql, params)
                 description = connection.description or []
+                _check_types(description)
                 self._reader = connection.to_arrow_reader(BATCH_ROWS)
             else:
                 description = self._begin_relation(connection, sql)
@@ -64,6 +65,7 @@ class Rows:
             if relation is None:
                 self._reader = pa.table({}).to_reader()
                 return []
+            _check_types(relation.description)
             self._reader = relation.to_arrow_reader(BATCH_ROWS)
         except duckdb.Error:
             # What fails here leaves its transaction behind, and the next would be refused for that.
@@ -136,6 +138,15 @@ def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float | None) -> 
         raise
     finally:
         timer.cancel()
+
+
+def _check_types(description: Sequence[Any]) -> None:
+    """Refuse columns that DuckDB does not hand out as Arrow."""
+    for name, type, *_ in description:
+        if "VARIANT" in str(type):
+            raise InvalidSql(
+                f'column "{name}" is {type}, which Arrow does not have: CAST it to JSON or VARCHAR'
+            )
 
 
 def _plain_field(field: pa.Field) -> pa.Field:
