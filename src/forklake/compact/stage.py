@@ -30,8 +30,8 @@ def stage(draft: Draft, table: Table, done: Sequence[Rewritten]) -> tuple[list[R
             late.append(one)
             continue
         kept.append(one)
-        only_deletes = set(one.rewrite.why) <= {"deletes", "empty"}
-        staged.compacted.add("rewrite_delete" if only_deletes else "merge_adjacent")
+        all_deleted = all(old.deleted_rows for old in one.rewrite.inputs)
+        staged.compacted.add("rewrite_delete" if all_deleted else "merge_adjacent")
         for old in one.rewrite.inputs:
             # It goes once: another rewrite of the same file is too late.
             staged.retire(ScanFile(known.pop(old.file.id).file), moved=True)

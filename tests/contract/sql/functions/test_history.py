@@ -70,6 +70,15 @@ def test_rewritten_files_with_deletes_are_told_from_merged_ones(
     table.delete("id >= 120")
     table.rewrite_deletes(0.1)
     assert call("snapshots")[-1]["changes"] == {"rewrite_delete": [str(table.id)]}
+    for first in (1000, 2000):
+        table.append([{"id": first + at} for at in range(MANY)])
+    table.delete("id % 2 = 0")
+    table.rewrite_deletes(0.1)
+    assert call("snapshots")[-1]["changes"] == {"rewrite_delete": [str(table.id)]}
+    table.append([{"id": 3000 + at} for at in range(MANY)])
+    table.delete("id > 3100")
+    table.compact()
+    assert call("snapshots")[-1]["changes"] == {"merge_adjacent": [str(table.id)]}
 
 
 def test_the_current_snapshot_is_the_one_that_is_read(catalog: forklake.Catalog, call: Call) -> None:
