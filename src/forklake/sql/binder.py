@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,20 +89,19 @@ class Binder:
     """Tables by names that only this statement has, as the target of an update; None for Arrow tables."""
     tables: dict[tuple[Any, ...], QueryTable] = field(default_factory=dict[tuple[Any, ...], QueryTable])
     _queries: list[Query] = field(default_factory=list[Query])
-    _views: dict[tuple[Any, ...], tuple[str, Query]] = field(
-        default_factory=dict[tuple[Any, ...], tuple[str, Query]]
+    _views: dict[tuple[Any, ...], tuple[str, str, Query]] = field(
+        default_factory=dict[tuple[Any, ...], tuple[str, str, Query]]
     )
     _macros: dict[tuple[Any, ...], tuple[str, str, bool] | None] = field(
         default_factory=dict[tuple[Any, ...], "tuple[str, str, bool] | None"]
     )
     """The place of each, the statement that makes it, and whether it is a query."""
-    _token: str = field(default_factory=lambda: f"f{secrets.token_hex(4)}")
     _depth: int = 0
 
     @property
     def prefix(self) -> str:
         """What names of ours begin with, so that no user's name is one of them."""
-        return self._token
+        return self.workbench.token
 
     @property
     def plans(self) -> list[ScanPlan]:
@@ -134,7 +132,7 @@ class Binder:
                 return Query(text, tree)
             text = quoted_labels(text)
             check_statement(text)
-            text, lists = with_lists(text, self._token)
+            text, lists = with_lists(text, self.prefix)
             tree = QueryTree.read(self.workbench.connection, text)
         if tree is None:
             raise InvalidSql("this is no query: a part of it changes something")
@@ -208,7 +206,7 @@ class Binder:
                         found.schema,
                         view_name(found),
                         found.draft.source(table),
-                        f"{self._token}{len(self.tables)}_",
+                        f"{self.prefix}{len(self.tables)}_{table.id}_",
                     )
                 return self.tables[key]
             case View() as view:
@@ -218,7 +216,7 @@ class Binder:
                     place = f"{quoted(catalog)}.{quoted(found.schema)}.{quoted(view_name(found))}"
                     # Its place is taken before its tables, so that one that reads itself is found out.
                     query = self._inside(found, view.sql)
-                    self._views[key] = (f"{place}{f' ({columns})' if columns else ''}", query)
+                    self._views[key] = (place, f" ({columns})" if columns else "", query)
                     self.workbench.add_schema(catalog, found.schema)
                 return None
             case Macro():
@@ -380,7 +378,7 @@ class Binder:
         return described(found.item.columns)
 
     def _keep(self, rows: pa.Table) -> str:
-        name = f"{self._token}rows{len(self.given)}"
+        name = f"{self.prefix}rows{len(self.given)}"
         self.given[name] = None
         self.workbench.register({name: rows})
         return name
@@ -477,8 +475,8 @@ class Binder:
             if macro is not None:
                 place, statement, is_table = macro
                 self.workbench.add_macro(place, statement, is_table=is_table)
-        for place, query in self._views.values():
-            self.workbench.execute(f"CREATE OR REPLACE VIEW {place} AS {query.sql(self.workbench)}")
+        for place, columns, query in self._views.values():
+            self.workbench.replace_view(place, query.sql(self.workbench), columns)
 
     def as_of(self, ref: TableRef) -> AsOf | None:
         """What an AT clause says."""

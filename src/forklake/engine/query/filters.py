@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from forklake.engine.query.plain_conditions import plain_condition
 from forklake.engine.query.tree import NOWHERE, QueryTree, expression_sql
 from forklake.errors import ForklakeError
 from forklake.lazy.duckdb import duckdb
@@ -67,9 +68,12 @@ def own_filter(
     if condition is None:
         return None
     table = tree.selects[0]["from_table"]
-    known = {str(table["alias"] or table["table_name"]).lower()}
+    name = str(table["alias"] or table["table_name"]).lower()
     try:
-        text = expression_sql(connection, _unqualified(condition, known, columns, params))
+        plain = plain_condition(condition, name, columns, params)
+        if plain is not None:
+            return _predicate(plain)
+        text = expression_sql(connection, _unqualified(condition, {name}, columns, params))
         return _predicate(parse_predicate(text, columns).tree)
     except (ForklakeError, KeyError):
         return None

@@ -64,11 +64,12 @@ class QueryTable:
         """Let the view show no rows, in columns that tell whose they are."""
         columns = self.source.table.columns
         fields = [pa.field(stand_in_column(self.prefix, column), _arrow_type(column)) for column in columns]
-        workbench.register({f"{self.prefix}none": pa.schema(fields).empty_table()})
+        tables = {f"{self.prefix}none": pa.schema(fields).empty_table()}
+        workbench.register(tables)
         selected = [_stood_in(self.prefix, column) for column in columns]
         selected += [f"CAST(NULL AS {_VIRTUAL[name][1]}) AS {name}" for name in sorted(self.virtual)]
         selected += [f"CAST(NULL AS BIGINT) AS {name}" for name in (ROW_ID, PLACE, POSITION) if self.places]
-        self._create(workbench, f"SELECT {', '.join(selected)} FROM {self.prefix}none")
+        self._create(workbench, f"SELECT {', '.join(selected)} FROM {self.prefix}none", tables)
 
     def read(self, storage: Storage, pruning: Predicate | None) -> ScanPlan:
         """Plan which files are read: those that may have rows that the query uses."""
@@ -102,11 +103,12 @@ class QueryTable:
             shown |= {name: sql for name, sql in _PROVISIONAL.items() if name in shown}
         selected += [f"{sql} AS {name}" for name, sql in shown.items()]
         selected += [ROW_ID, PLACE, POSITION] if self.places else []
-        self._create(workbench, f"SELECT {', '.join(selected)} FROM ({found.sql})")
+        self._create(workbench, f"SELECT {', '.join(selected)} FROM ({found.sql})", found.tables)
 
-    def _create(self, workbench: Workbench, query: str) -> None:
+    def _create(self, workbench: Workbench, query: str, tables: Mapping[str, pa.Table]) -> None:
         workbench.add_schema(self.catalog, self.schema)
-        workbench.execute(f"CREATE OR REPLACE VIEW {self.view} AS {query}")
+        types = tuple(column.data_type for column in self.source.table.columns)
+        workbench.add_view(self.view, query, types, tuple(rows.schema for rows in tables.values()))
 
 
 def files_outside(plan: ScanPlan, storage: Storage) -> Iterator[str]:

@@ -6,6 +6,7 @@ They reach the files of the lake and the folders that the caller allowed, and no
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -44,6 +45,8 @@ class Workbench:
         self.folders = folders
         self.owner = owner
         """The catalog whose statements it runs: it holds views of no other."""
+        self.token = f"f{secrets.token_hex(4)}"
+        """What names of ours begin with, so that no user's name is one of them."""
         self._storage = storage
         self._threads = threads
         self._more: frozenset[str] = frozenset()
@@ -69,6 +72,8 @@ class Workbench:
         self._attached: set[str] = set()
         self._schemas: set[tuple[str, str]] = set()
         self._used: tuple[str, str] | None = None
+        self._views: dict[str, tuple[object, ...]] = {}
+        """What views of tables show, by their places in lower case: for DuckDB these are the same."""
 
     def reaches(self, path: str) -> bool:
         """Whether a file can be read."""
@@ -107,6 +112,17 @@ class Workbench:
         if schema != "main" and (catalog, schema) not in self._schemas:
             self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(catalog)}.{quoted(schema)}")
             self._schemas.add((catalog, schema))
+
+    def add_view(self, place: str, query: str, *shape: object) -> None:
+        """Let a view show a query. One that is there already is kept, if its columns have the same shape."""
+        if self._views.get(place.lower()) != (query, *shape):
+            self.replace_view(place, query)
+            self._views[place.lower()] = (query, *shape)
+
+    def replace_view(self, place: str, query: str, columns: str = "") -> None:
+        """Let a view show a query, in columns of these names."""
+        self._views.pop(place.lower(), None)
+        self.connection.execute(f"CREATE OR REPLACE VIEW {place}{columns} AS {query}")
 
     def register(self, tables: Mapping[str, pa.Table]) -> None:
         """Arrow tables, by names that views and queries use."""
