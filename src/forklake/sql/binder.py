@@ -206,7 +206,7 @@ class Binder:
                         found.schema,
                         view_name(found),
                         found.draft.source(table),
-                        f"{self.prefix}{len(self.tables)}_{table.id}_",
+                        self._prefix_of(table),
                     )
                 return self.tables[key]
             case View() as view:
@@ -221,6 +221,10 @@ class Binder:
                 return None
             case Macro():
                 return None
+
+    def _prefix_of(self, table: Table) -> str:
+        """The same for the next statement like this one, which keeps its view. Drafts have ids below 0."""
+        return f"{self.prefix}{len(self.tables)}_{table.id}_".replace("-", "n")
 
     def _inside(self, found: Found, sql: str) -> Query:
         """A query that is stored: its names are those of its schema, at its snapshot."""
