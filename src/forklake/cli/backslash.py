@@ -14,6 +14,7 @@ from forklake.cli.describe import describe_table, render_description
 from forklake.cli.render import Output, to_plain, write_record, write_table
 from forklake.errors import InvalidArgument, TableNotFound
 from forklake.model.names import QualifiedName
+from forklake.sql.parser.synopsis import found
 from forklake.sql.session import session_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ HELP = """\
   \\x            rows as blocks: on or off    \\timing      time of each statement: on or off
   \\pager        pages for long results: on or off
   \\i FILE       run the statements of a file
+  \\h NAME       how a statement is written, as in \\h merge
   \\?            this list                    \\q           leave, as Ctrl-D does
 
 A statement ends with a semicolon and may have many lines. Tab completes words and names. Ctrl-C ends
@@ -61,6 +63,16 @@ def run_backslash(line: str, state: PromptState) -> None:
 
 def _help(state: PromptState, argument: str) -> None:
     typer.echo(HELP)
+
+
+def _show_synopsis(state: PromptState, argument: str) -> None:
+    shown = found(argument)
+    if not shown:
+        raise InvalidArgument(f"there is no statement {argument.upper()}: \\h lists all")
+    if not argument:
+        typer.echo("\n".join(shown))
+        return
+    typer.echo("\n\n".join(f"{text};" for text in shown.values()))
 
 
 def _leave(state: PromptState, argument: str) -> None:
@@ -184,6 +196,7 @@ COMMANDS: Mapping[str, Callable[[PromptState, str], None]] = {
     "\\dn": _list_schemas,
     "\\dt": _list_tables,
     "\\dv": _list_views,
+    "\\h": _show_synopsis,
     "\\i": _run_file,
     "\\l": _list_catalogs,
     "\\pager": _toggle_pager,
