@@ -22,10 +22,10 @@ class SqlResult(ResultFormats):
     """The rows of a statement: Arrow, pandas, polars, Python or DuckDB.
 
     A query is checked when it is run, and its rows are computed as they are asked for. Statements without
-    rows have no columns.
+    rows have no columns; as Arrow and its like they have an empty one, `Success`, as in DuckDB.
     """
 
-    __slots__ = ("__weakref__", "_rows", "_table", "_types", "is_count", "rows_affected")
+    __slots__ = ("__weakref__", "_has_columns", "_rows", "_table", "_types", "is_count", "rows_affected")
 
     def __init__(self, rows: Rows | pa.Table | None = None, *, rows_affected: int | None = None) -> None:
         """Rows that are still to be computed, or that are there."""
@@ -36,8 +36,10 @@ class SqlResult(ResultFormats):
         self._rows: Rows | None = None
         self._table: pa.Table | None = None
         self._types: tuple[str, ...] | None = None
+        self._has_columns = rows is not None
         if rows is None:
-            self._table = pa.table({})
+            # What has no column at all is no table to DuckDB.
+            self._table, self._types = pa.table({"Success": pa.array([], pa.bool_())}), ()
         elif isinstance(rows, pa.Table):
             self._table = rows
         else:
@@ -53,7 +55,7 @@ class SqlResult(ResultFormats):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; none for a statement without rows."""
-        return tuple(self.schema.names)
+        return tuple(self.schema.names) if self._has_columns else ()
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 import forklake
@@ -185,3 +186,11 @@ def test_variants_are_refused_with_what_to_do(catalog: forklake.Catalog) -> None
         with pytest.raises(forklake.InvalidSql, match=r'column "x" is .*VARIANT.*CAST it to JSON'):
             catalog.sql(text)
     assert catalog.sql("SELECT CAST(5::VARIANT AS JSON) AS x").to_rows() == [("5",)]
+
+
+def test_a_statement_without_rows_is_an_empty_table_in_every_form(catalog: forklake.Catalog) -> None:
+    done = catalog.sql("CREATE TABLE t (id INTEGER)")
+    assert (done.columns, done.types, done.to_rows(), done.to_pylist(), len(done)) == ((), (), [], [], 0)
+    assert (done.to_arrow().column_names, list(done.to_pandas().columns)) == (["Success"], ["Success"])
+    with duckdb.connect() as connection:
+        assert done.to_duckdb(connection).fetchall() == []
