@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-with soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-sql bench-start
+.PHONY: help demo test test-with test-spark soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-sql bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -23,9 +23,13 @@ test: ## Run the tests, on a real PostgreSQL too
 	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
 	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" $(ARGS)
 
-test-with: ## Run tests with other versions: PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 LOWEST=yes, or some of these
-	@PYTHON="$(PYTHON)" DUCKDB="$(DUCKDB)" POSTGRES="$(POSTGRES)" LOWEST="$(LOWEST)" sh scripts/test-with.sh \
+test-with: ## Run tests with other versions: PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 SPARK=4.1 LOWEST=yes, or some of these
+	@PYTHON="$(PYTHON)" DUCKDB="$(DUCKDB)" POSTGRES="$(POSTGRES)" SPARK="$(SPARK)" LOWEST="$(LOWEST)" sh scripts/test-with.sh \
 	  -n auto --maxprocesses 4 $(ARGS)
+
+test-spark: ## Run the tests of Spark with one of its versions: VERSION=4.1
+	@test -n "$(VERSION)" || { echo "which version of Spark? make test-spark VERSION=4.1" >&2; exit 2; }
+	@PYTHON="$(PYTHON)" SPARK="$(VERSION)" sh scripts/test-with.sh $(or $(ARGS),tests/spark)
 
 MINUTES ?= 10
 soak: ## Run the property tests for much longer, and simulated lakes for MINUTES=10

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Runs tests with versions that differ from the locked ones, in an environment of their own.
 #
-#   PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 sh scripts/test-with.sh [options of pytest]
+#   PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 SPARK=4.1 sh scripts/test-with.sh [options of pytest]
 #   LOWEST=yes sh scripts/test-with.sh [options of pytest]
 #
-# Each may be left out. DUCKDB and POSTGRES are versions on PyPI, or beginnings of them: the newest that fits is taken.
+# Each may be left out. DUCKDB, POSTGRES and SPARK are versions on PyPI, or beginnings of them: the newest that fits is taken.
 # LOWEST takes the lowest versions of all packages that pyproject.toml allows, with the extras pandas and polars.
 # Environments are kept in .venvs (or FORKLAKE_VENVS), and another run with the same versions starts at once.
 set -eu
@@ -14,7 +14,7 @@ kept=${FORKLAKE_VENVS:-$root/.venvs}
 python=${PYTHON:-python3}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-FORKLAKE_VENV=$kept/python$version${LOWEST:+-lowest}${DUCKDB:+-duckdb$DUCKDB}
+FORKLAKE_VENV=$kept/python$version${LOWEST:+-lowest}${DUCKDB:+-duckdb$DUCKDB}${SPARK:+-spark$SPARK}
 export FORKLAKE_VENV
 venv=$(sh "$root/scripts/bootstrap.sh" test)
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@"; }
@@ -29,6 +29,10 @@ if [ -n "${LOWEST:-}" ]; then
 fi
 if [ -n "${DUCKDB:-}" ]; then
     pip install --quiet --no-deps "duckdb==$DUCKDB.*"
+fi
+if [ -n "${SPARK:-}" ]; then
+    # With the py4j that it names: each fits exactly one.
+    pip install --quiet "pyspark==$SPARK.*"
 fi
 if [ -n "${POSTGRES:-}" ]; then
     server=$kept/postgres$POSTGRES
@@ -49,7 +53,7 @@ from forklake.localpg import find_programs
 
 postgres = subprocess.run([find_programs() / "postgres", "--version"], capture_output=True, text=True, check=True)
 print(f"Python {platform.python_version()}, DuckDB {duckdb.__version__}, {postgres.stdout.strip()}", flush=True)
-packages = ("pandas", "polars", "psycopg", "pyarrow", "rich", "sqlglot", "typer")
+packages = ("pandas", "polars", "psycopg", "pyarrow", "pyspark", "rich", "sqlglot", "typer")
 print(", ".join(f"{name} {version(name)}" for name in packages), flush=True)
 EOF
 unset PYTHONDONTWRITEBYTECODE

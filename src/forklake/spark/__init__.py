@@ -12,6 +12,12 @@ from forklake.lazy import attach
 if find_spec("pyspark") is None:
     raise missing("PySpark is not installed", "spark")
 
+from pyspark.version import __version__ as _pyspark
+
+from forklake.spark.versions import check_version
+
+check_version(_pyspark, "PySpark")
+
 if TYPE_CHECKING:
     from forklake.spark.catalog import SparkCatalog
     from forklake.spark.lake_checkpoint import checkpoint

@@ -45,6 +45,7 @@ from forklake.spark.dml import clear, delete_rows, update_rows
 from forklake.spark.read import read_plan
 from forklake.spark.sessions import prepare
 from forklake.spark.sql.session import run_sql
+from forklake.spark.sql.views import TemporaryViews
 from forklake.spark.task_results import DAY, Done
 from forklake.spark.types import given_schema
 from forklake.spark.upsert import merge_dataframe
@@ -75,6 +76,7 @@ class SparkCatalog(Handle):
             )
         self.catalog = catalog
         self.ttl = ttl
+        self._views: TemporaryViews | None = None
 
     def __repr__(self) -> str:
         """The catalog."""
@@ -247,7 +249,29 @@ class SparkCatalog(Handle):
         and MERGE INTO run on Spark too. Everything else is run as by `Catalog.sql`, and answers as there.
         """
         prepare(self.spark)
-        return run_sql(self, text, params, read_only=read_only)
+        try:
+            return run_sql(self, text, params, read_only=read_only)
+        finally:
+            # The statements before one that failed took effect.
+            self._refresh()
+
+    def register_views(
+        self, prefix: str | None = None, *, every: timedelta | None = timedelta(seconds=1)
+    ) -> TemporaryViews:
+        """Register the tables and views of the catalog as temporary views, for `spark.sql`.
+
+        `sales.orders` becomes `{prefix}_sales_orders`, a table of the schema `main` `{prefix}_orders`. The
+        prefix is the name of the catalog. Queries see what was committed through this object before them.
+        Other commits are looked for so often as `every` says; None leaves that to `TemporaryViews.refresh`.
+        """
+        if self._views is not None:
+            self._views.close()
+        self._views = TemporaryViews(self, prefix, every)
+        return self._views
+
+    def _refresh(self) -> None:
+        if self._views is not None:
+            self._views.refresh()
 
     def on(self, work: CatalogVerbs) -> SparkCatalog:
         """The same on another catalog, or in a transaction."""
@@ -323,7 +347,9 @@ class SparkCatalog(Handle):
     ) -> RowsMerged:
         scope = scope_of(self.catalog).with_commit_info(**info)
         prepare(self.spark)
-        return write_and_commit(scope, table, work, operation=operation, ttl=self.ttl, before=before)
+        merged = write_and_commit(scope, table, work, operation=operation, ttl=self.ttl, before=before)
+        self._refresh()
+        return merged
 
 
 def _kind(value: object) -> str:

@@ -13,24 +13,28 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from forklake.errors import EngineError, InvalidArgument
+from forklake.spark.features import HAS_TIME
 from forklake.spark.java import java_home
 from forklake.spark.source import ForklakeDataSource
+from forklake.spark.versions import check_version
 
-SETTINGS: Mapping[str, str] = {
+_SETTINGS: Mapping[str, str] = {
     # Columns are found by their ids, whatever they are called in a file.
     "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.fieldId.write.enabled": "true",
-    # Off by default, and TIME columns have no other type.
-    "spark.sql.timeType.enabled": "true",
     # Plans name each file. With more than 32 of them, Spark would start a job to look at them: 5,000 files
     # took 26.8 s that way and 2.1 s without.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
+# Off by default, and TIME columns have no other type.
+_OF_TIME = {"spark.sql.timeType.enabled": "true"} if HAS_TIME else {}
+SETTINGS: Mapping[str, str] = {**_SETTINGS, **_OF_TIME}
 """What a session has to have set while DataFrames of tables are used; all of it can be set at any time."""
 
 _LOCAL_ONLY = {"SPARK_LOCAL_IP": "127.0.0.1"}
 _REMOTE = "sc://"
 _REGISTERED: WeakSet[SparkSession] = WeakSet()
+_CHECKED: WeakSet[SparkSession] = WeakSet()
 _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
@@ -75,12 +79,16 @@ def prepare(spark: SparkSession) -> SparkSession:
     """Set on a session what tables of a lake need, and nothing else."""
     if not hasattr(spark, "conf"):
         raise InvalidArgument(f"a Spark session is needed, not {type(spark).__name__}")
+    if spark not in _CHECKED:
+        # A server of Spark Connect may have another version than the client.
+        check_version(spark.version, "Spark")
+        _CHECKED.add(spark)
     for name, value in SETTINGS.items():
         try:
             if spark.conf.get(name, None) != value:
                 spark.conf.set(name, value)
         except PySparkException as error:
-            raise EngineError(f"this Spark does not know {name}: version 4.3 is needed ({error})") from error
+            raise EngineError(f"this Spark does not let {name} be set: {error}") from error
     return spark
 
 

@@ -11,9 +11,7 @@ from datetime import time
 from itertools import accumulate
 from uuid import UUID
 
-from pyspark.errors import PySparkException
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.conform import offsets_of
 from forklake.data.defaults import initial_of
@@ -23,6 +21,8 @@ from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import DataType, Decimal, List, Map, Scalar, Struct, can_widen, to_sql
+from forklake.spark.arrow_types import arrow_schema
+from forklake.spark.features import HAS_TIME
 from forklake.spark.sql_text import field_of, name, text
 
 FIELD_ID = "parquet.field.id"
@@ -50,9 +50,7 @@ _READ: dict[str, spark.DataType] = {
     "float32": spark.FloatType(),
     "float64": spark.DoubleType(),
     "date": spark.DateType(),
-    "time": spark.TimeType(6),
     "time_ns": spark.StringType(),
-    "timetz": spark.TimeType(6),
     "timestamp": spark.TimestampNTZType(),
     "timestamp_s": spark.TimestampNTZType(),
     "timestamp_ms": spark.TimestampNTZType(),
@@ -64,6 +62,8 @@ _READ: dict[str, spark.DataType] = {
     "json": spark.StringType(),
     "uuid": spark.BinaryType(),
     "geometry": spark.BinaryType(),
+    # Before Spark 4.1 there is no type for these.
+    **({"time": spark.TimeType(6), "timetz": spark.TimeType(6)} if HAS_TIME else {}),
 }
 _SHOWN: dict[str, spark.DataType] = {
     **_READ,
@@ -79,11 +79,11 @@ _GIVEN: dict[type[spark.DataType], str] = {
     spark.FloatType: "float32",
     spark.DoubleType: "float64",
     spark.DateType: "date",
-    spark.TimeType: "time",
     spark.TimestampNTZType: "timestamp",
     spark.TimestampType: "timestamptz",
     spark.StringType: "varchar",
     spark.BinaryType: "blob",
+    **({spark.TimeType: "time"} if HAS_TIME else {}),
 }
 _CASTS: dict[str, pa.DataType] = {
     "timestamp_s": pa.timestamp("us"),
@@ -201,10 +201,7 @@ def given_schema(schema: spark.StructType) -> pa.Schema:
         # Arrow would make a struct of bytes of it.
         if "variant" in field.dataType.simpleString():
             raise UnknownType(f'column "{field.name}" is {field.dataType.simpleString()}: make it text first')
-    try:
-        return to_arrow_schema(schema, timezone="UTC")
-    except PySparkException as error:
-        raise UnknownType(f"a table has no type for a column of this DataFrame: {error}") from error
+    return arrow_schema(schema)
 
 
 def takes(column: Column, given: spark.DataType) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.data.storage.paths import S3Options
 from forklake.data.storage.storage import Storage
@@ -27,6 +26,7 @@ from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import DataType, Decimal, List, Map, Scalar, Struct, to_sql
 from forklake.scan.scan_plan import ScanFile, ScanPlan
+from forklake.spark.arrow_types import arrow_schema
 from forklake.spark.jobs import engine_of
 from forklake.spark.plan_splits import only, parts_of
 
@@ -85,7 +85,7 @@ def through_workers(
         for part in parts_of(only(plan, files))
     ]
     given = spark.createDataFrame(pa.table({"piece": pa.array(pieces, pa.binary())}), "piece BINARY")
-    wanted = to_arrow_schema(schema, timezone="UTC")
+    wanted = arrow_schema(schema)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

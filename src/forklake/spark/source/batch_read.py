@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from forklake.api.scoped import scope_of
 from forklake.data.storage.storage import Storage
 from forklake.lazy.arrow import pa
 from forklake.scan.scan_plan import ScanPlan
+from forklake.spark.arrow_types import arrow_schema
 from forklake.spark.plan_splits import parts_of
 from forklake.spark.source.open_table import opened
 from forklake.spark.source.options import SourceOptions
@@ -50,7 +50,7 @@ class BatchReader(DataSourceReader):
         if not isinstance(partition, Rows):
             # Spark asks even where there is nothing to read.
             return iter(())
-        return read_piece(partition.piece, to_arrow_schema(self._shape.schema, timezone="UTC"))
+        return read_piece(partition.piece, arrow_schema(self._shape.schema))
 
 
 def pieces(storage: Storage, plan: ScanPlan, shape: ReadSchema) -> Iterator[Piece]:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
 
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows
-
 from forklake.errors import InvalidArgument
 from forklake.model.table.files import DataFile
+from forklake.spark.source.admission import ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows
 
 Begin = Literal["table", "latest"]
 

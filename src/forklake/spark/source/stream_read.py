@@ -7,15 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    ReadMaxFiles,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 
 from forklake.api.change_feed import check_names
 from forklake.api.scoped import scope_of
@@ -27,6 +18,16 @@ from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import to_sql
 from forklake.scan.change_plan import ChangePlan, Place, plan_changes, plan_of
 from forklake.scan.scan_plan import Source, plan_scan
+from forklake.spark.arrow_types import arrow_schema
+from forklake.spark.features import HAS_ADMISSION, needs
+from forklake.spark.source.admission import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from forklake.spark.source.batch_read import Rows
 from forklake.spark.source.change_splits import (
     Span,
@@ -76,6 +77,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise InvalidArgument(
                 "a stream has one limit: maxFilesPerTrigger, maxRowsPerTrigger or maxBytesPerTrigger"
             )
+        if any(limit is not None for limit in limits) and not HAS_ADMISSION:
+            raise InvalidArgument(
+                needs("a stream with maxFilesPerTrigger, maxRowsPerTrigger or maxBytesPerTrigger", "4.2")
+            )
         if options.at is not None or options.row_ids:
             raise InvalidArgument(
                 'a stream has no options "at" and "row_ids": use startingSnapshot, and changes=feed for ids'
@@ -116,8 +121,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where the table stands."""
         return self._told(Offset(self._catalog().snapshot))
 
-    def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(
+        self, start: Mapping[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> dict[str, Any]:
         """Where the next batch ends; at the start if there is nothing."""
+        if start is None or limit is None:
+            # A Spark that lets nobody say how much a batch takes: it takes all, or what it was told to.
+            return self.reportLatestOffset()
         offset = self._place(start)
         catalog = self._catalog()
         head = catalog.snapshot if self._target is None else self._target
@@ -193,7 +203,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one piece, in a task."""
-        schema = to_arrow_schema(self._shape.schema, timezone="UTC")
+        schema = arrow_schema(self._shape.schema)
         match partition:
             case Rows():
                 return read_piece(partition.piece, schema)
