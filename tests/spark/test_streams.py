@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles, ReadMaxRows
 
 import forklake
 from forklake.spark import SparkCatalog
+from forklake.spark.features import HAS_ADMISSION
+from forklake.spark.source.admission import ReadAllAvailable, ReadMaxFiles, ReadMaxRows
 from forklake.spark.source.offsets import Arrival, Offset, admitted, admitted_of_table
 
 Stream = Callable[..., DataFrame]
@@ -58,6 +59,7 @@ def rows(start: int, count: int) -> pa.Table:
     return pa.table({"id": range(start, start + count)})
 
 
+@pytest.mark.skipif(not HAS_ADMISSION, reason="this Spark cannot be told how much a batch takes")
 def test_a_stream_goes_on_where_it_was_stopped(
     stream: Stream, run: Callable[..., list[int]], catalog: forklake.Catalog
 ) -> None:
@@ -216,6 +218,21 @@ def test_bad_options_of_streams_are_refused(
         catalog.create_table(name, "id BIGINT")
     with pytest.raises(PySparkException, match=problem):
         run(stream(**options))
+
+
+@pytest.mark.skipif(HAS_ADMISSION, reason="this Spark can be told how much a batch takes")
+def test_limits_of_batches_are_refused_where_spark_has_none(
+    stream: Stream, run: Callable[..., list[int]], catalog: forklake.Catalog
+) -> None:
+    for name in ("source", "sink"):
+        catalog.create_table(name, "id BIGINT")
+    catalog.table("source").append(rows(0, 9))
+    with pytest.raises(PySparkException, match=r"needs Spark 4\.\d or newer"):
+        run(stream(maxFilesPerTrigger=1), checkpoint="limited")
+    assert run(stream()) == [9]
+    catalog.table("source").append(rows(9, 5))
+    assert run(stream()) == [5]
+    assert ids(catalog.table("sink")) == list(range(14))
 
 
 ARRIVALS = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 30)), max_size=12)
