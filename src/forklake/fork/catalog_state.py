@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Literal
 
+from forklake.lazy.properties import lazy_property
 from forklake.model.alike import alike, pick
 from forklake.model.changes import Change
 from forklake.model.entities import Macro, Schema, Table, View
@@ -87,10 +87,10 @@ class Side:
         schema = self.state.schemas().get(item.schema_id)
         return str(QualifiedName(schema.name if schema else "?", item.name))
 
-    @cached_property
+    @lazy_property
     def _views(self) -> dict[int, View]:
         return {view.id: view for view in self.state.views()}
 
-    @cached_property
+    @lazy_property
     def _macros(self) -> dict[int, Macro]:
         return {macro.id: macro for macro in self.state.macros()}

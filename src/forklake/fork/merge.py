@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from forklake.commit.conflicts import (
     CREATES,
@@ -40,6 +39,7 @@ from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.net_rows import RowChanges
 from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.fork.version_vectors import Divergence, Events, UnseenEvents, brought, events, relation
+from forklake.lazy.properties import lazy_property
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
 from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
@@ -272,7 +272,7 @@ class _Undone:
         self._now = compared.theirs
         self._since = compared.relation.theirs_since
 
-    @cached_property
+    @lazy_property
     def _before(self) -> Side:
         """The target as the source has seen it last."""
         return Side.at(self._database, self._now.head, self._since)

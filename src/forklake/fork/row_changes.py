@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from forklake.commit.conflicts import DML, RESTORES, RETIRES
@@ -22,6 +21,7 @@ from forklake.fork.net_rows import Added, Resolved, RowChanges
 from forklake.fork.touched_rows import LostPositions, Touched, no_positions, touched_rows
 from forklake.fork.version_vectors import Divergence, Event, Events, VersionVector
 from forklake.lazy.arrow import pa, pc
+from forklake.lazy.properties import lazy_property
 from forklake.model.changes import UNLESS_THERE, Change, Verb
 from forklake.model.entities import Table
 from forklake.model.ids import FOREVER, CatalogId, DataFileId, SnapshotId, TableId
@@ -87,11 +87,11 @@ class RowComparison:
             if not found.is_empty or found.conflicts:
                 yield found
 
-    @cached_property
+    @lazy_property
     def _written(self) -> set[int]:
         return {event.change.object_id for event in self._done.events if event.change.verb in DML}
 
-    @cached_property
+    @lazy_property
     def _named(self) -> dict[int, set[DataFileId]]:
         """The files that rows were taken from, by table."""
         found: dict[int, set[DataFileId]] = {}
@@ -104,7 +104,7 @@ class RowComparison:
                 found.setdefault(table, set()).update(map(DataFileId, self._files_there(TableId(table))))
         return found
 
-    @cached_property
+    @lazy_property
     def _taking(self) -> Events:
         """What was done, with the files of tables that were dropped, and may be back: they ended unnamed."""
         dropped = {e.change.object_id for e in self._done.events if e.change.verb is Verb.DROP_TABLE}

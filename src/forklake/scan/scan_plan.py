@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from forklake.data.inlined import InlinedRows, decode_all
@@ -12,6 +11,7 @@ from forklake.data.parquet.positions import joined
 from forklake.data.statistics import summary_of_default
 from forklake.display import MOST_ROWS, html_list, html_record, html_table, html_title
 from forklake.lazy.arrow import pa
+from forklake.lazy.properties import lazy_property
 from forklake.model.entities import Table
 from forklake.model.ids import ColumnId, DataFileId, MappingId, SnapshotId
 from forklake.model.sql.predicate import Predicate
@@ -113,7 +113,7 @@ class ScanPlan:
     """The columns that files of ours may have in types which not every engine reads as those of the table."""
     find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
 
-    @cached_property
+    @lazy_property
     def pruned(self) -> tuple[Pruned, ...]:
         """The files that need not be read; looked up when first asked for."""
         return self.find_pruned()

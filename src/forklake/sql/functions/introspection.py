@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
 from itertools import count
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from forklake.api.scoped import scope_of
 from forklake.api.table_statistics import sizes_of
 from forklake.commit.write_target import without_options
 from forklake.lazy.arrow import pa
+from forklake.lazy.properties import lazy_property
 from forklake.model.entities import Column, Macro, MacroImpl, Schema, Table, View
 from forklake.model.sql.macro_sql import UNKNOWN, parameter_sql
 from forklake.sql.functions import introspection_columns as columns
@@ -46,21 +46,21 @@ class _Catalog:
         self.name = caller.catalog.name
         self.schemas: dict[int, Schema] = {schema.id: schema for schema in self.draft.schemas()}
 
-    @cached_property
+    @lazy_property
     def tables(self) -> list[Table]:
         """Every table, with its columns."""
         listed = [info.id for info in self.draft.tables()]
         self.draft.state.prepare([number for number in listed if number >= 0])
         return [self.draft.table(number) for number in listed]
 
-    @cached_property
+    @lazy_property
     def views(self) -> list[View]:
         """Every view, by schema and name."""
         found = self.draft.views()
         self.draft.state.prepare([view.id for view in found if view.id >= 0])
         return sorted(found, key=lambda view: (self.schemas[view.schema_id].name, view.name))
 
-    @cached_property
+    @lazy_property
     def macros(self) -> list[Macro]:
         """Every macro, by schema and name."""
         found = self.draft.macros()
