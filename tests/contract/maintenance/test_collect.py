@@ -144,6 +144,28 @@ def test_imported_files_are_never_removed(lake: forklake.Lake, table: forklake.T
     assert not lake.collect_garbage(older_than=NOW).kept
 
 
+def test_a_file_that_a_merge_brought_has_the_names_of_columns_that_were_inherited(
+    lake: forklake.Lake, table: forklake.Table, tmp_path: Path
+) -> None:
+    given = tmp_path / "given.parquet"
+    pq.write_table(pa.table({"id": pa.array([1], pa.int32()), "v": ["x"]}), given)
+    table.add_files(given, mapping="by_name")
+    past = lake.catalog("shop").snapshot
+    fork = lake.fork("shop", "fork")
+    table.overwrite(rows(5, 6))
+    table.restore(past)
+    lake.merge("shop", fork)
+    for _ in range(2):
+        assert fork.table("t").to_pylist() == [{"id": 1, "v": "x"}]
+        assert lake.check(data=True).differences == ()
+        fork.expire(older_than=NOW)
+        clean(lake)
+    lake.drop_catalog("shop")
+    clean(lake)
+    assert fork.table("t").to_pylist() == [{"id": 1, "v": "x"}]
+    assert lake.check(data=True).differences == ()
+
+
 def test_merges_give_what_they_would_have_given(lake: forklake.Lake, table: forklake.Table) -> None:
     table.append(rows(0, 10))
     fork = lake.fork("shop", "fork")

@@ -577,6 +577,7 @@ DELETE FROM ducklake_catalog_lineage
    AND NOT EXISTS (SELECT 1 FROM ducklake_column_tag e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_partition_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_sort_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_column_mapping e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_inherited_end e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
