@@ -13,6 +13,7 @@ from pathlib import Path
 from forklake.commit.draft import Draft
 from forklake.commit.import_partitions import partition_of
 from forklake.commit.staged import NewMappings
+from forklake.commit.stored_mappings import StoredMappings
 from forklake.data.parquet.foreign_files import Existing, Inspection
 from forklake.data.storage.storage import Storage
 from forklake.errors import FileMissing, InvalidArgument, InvalidData, StorageError, raise_alone
@@ -166,7 +167,7 @@ def stage(draft: Draft, table: Table, storage: Storage, found: Iterable[Existing
     # All are looked at before anything is staged: a transaction may go on after a refusal.
     _refuse_known(storage, known, [existing.written for existing in files])
     staged = draft.staged(table)
-    mappings = NewMappings(staged)
+    mappings = NewMappings(staged, StoredMappings(draft, table, storage, known).find)
     partitioning = draft.partitioning(table)
     for existing in files:
         written = existing.written

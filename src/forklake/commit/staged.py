@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from forklake.data.inlined import InlinedRows, decode
 from forklake.data.parquet.positions import joined, without
@@ -24,6 +25,10 @@ ROWS_OF_A_FILE = 2**40
 """How far provisional row ids of two files are apart."""
 FIRST_ROW_ID = 10**18
 """As which SQL shows the first provisional row id: as DuckLake does."""
+
+
+FindMapping: TypeAlias = Callable[[tuple[MappedName, ...], object], "MappingId | None"]
+"""Finds the mapping of files that have the same names and types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,8 @@ class StagedRows:
     compacted: set[str] = field(default_factory=set[str])
     """What DuckLake calls the compactions."""
     mappings: dict[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
+    mapping_ids: dict[object, MappingId] = field(default_factory=dict[object, MappingId])
+    """Mappings that files of this transaction have, new and stored ones, by names and types."""
     removed: int = 0
     """How many rows of the base were taken away."""
     imported: set[str] = field(default_factory=set[str])
@@ -248,20 +255,23 @@ class NewMappings:
     One call of DuckDB's reader takes the types of its first file for those of all.
     """
 
-    def __init__(self, staged: StagedRows) -> None:
-        """None is needed yet."""
+    def __init__(self, staged: StagedRows, stored: FindMapping | None = None) -> None:
+        """None is needed yet; one that is `stored` with the same names and types need not be made again."""
         self._staged = staged
-        self._known: dict[object, MappingId] = {}
+        self._stored = stored
 
     def of(self, names: tuple[MappedName, ...], signature: object) -> MappingId | None:
         """The mapping of a file; None if it needs no names."""
         if not names:
             return None
-        key = names, signature
-        if key not in self._known:
-            number = self._known[key] = MappingId(self._staged.new_id())
-            self._staged.mappings[number] = NameMapping(number, names)
-        return self._known[key]
+        key, known = (names, signature), self._staged.mapping_ids
+        if key not in known:
+            found = None if self._stored is None else self._stored(names, signature)
+            if found is None:
+                found = MappingId(self._staged.new_id())
+                self._staged.mappings[found] = NameMapping(found, names)
+            known[key] = found
+        return known[key]
 
 
 def _live(place: ScanFile | ScanRows) -> Positions:

@@ -188,7 +188,7 @@ class _TableRows:
             written.file_size_bytes,
             written.footer_size,
             partition=None if written.partition_id is None else self._ids(written.partition_id),
-            mapping=None if file.mapping_id is None else self._given[file.mapping_id],
+            mapping=None if file.mapping_id is None else self._given.get(file.mapping_id, file.mapping_id),
             newest_row=file.newest_row,
         )
         stats = tuple(written.stats)

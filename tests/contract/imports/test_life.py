@@ -240,3 +240,42 @@ def test_a_file_of_the_same_size_with_other_rows_is_not_read(catalog, put) -> No
     path.write_bytes(content[: -len(footer)] + footer.replace(b"\xc8\x01", b"\xca\x01"))
     with pytest.raises(StorageError, match="101 rows and had 100"):
         table.scan().to_arrow()
+
+
+def test_files_that_are_alike_share_their_names_whenever_they_come(catalog, lake, put, rows, raw) -> None:
+    table = catalog.create_table("alike", "id INT, at STRUCT(x INT, y INT)")
+
+    def add(table: forklake.Table, number: int, at: list[str], *, small: bool = False, turned: bool = False):
+        inside = pa.struct([(name, pa.int32()) for name in at])
+        values = [
+            pa.array([number], pa.int16() if small else pa.int32()),
+            pa.array([{"x": number, "y": -number}], inside),
+        ]
+        names = ["id", "at"]
+        step = -1 if turned else 1
+        table.add_files(
+            put(f"alike_{number}.parquet", pa.table(values[::step], names=names[::step])), mapping="by_name"
+        )
+
+    def mappings() -> int:
+        ((count,),) = raw("SELECT count(*) FROM ducklake_column_mapping")
+        return count
+
+    add(table, 1, ["x", "y"])
+    add(table, 2, ["x", "y"], turned=True)
+    assert mappings() == 1
+    # Types, and the order inside of a struct, are those of the first file that one call reads.
+    add(table, 3, ["x", "y"], small=True)
+    add(table, 4, ["y", "x"])
+    assert mappings() == 3
+    with catalog.transaction() as tx:
+        add(tx.table("alike"), 5, ["y", "x"], turned=True)
+        add(tx.table("alike"), 6, ["x", "y"])
+        assert len(rows(tx.table("alike"))) == 6
+    assert mappings() == 3
+    fork = lake.fork("main_catalog", "other")
+    for number in (7, 8):
+        add(fork.table("alike"), number, ["x", "y"])
+    lake.merge("other", into="main_catalog")
+    assert rows(table) == [{"id": at, "at": {"x": at, "y": -at}} for at in range(1, 9)]
+    assert lake.check().found == 0

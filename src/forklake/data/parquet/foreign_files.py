@@ -73,6 +73,34 @@ class Inspection:
             raise InvalidData(f"{address} is not a Parquet file that can be read: {error}") from error
 
 
+def signature_of(storage: Storage, path: str, relative: bool) -> Signature:
+    """The signature of a file that a table has."""
+    address = storage.address(path, relative)
+    try:
+        with storage.open_input(path, relative) as stream:
+            return _signature(pq.ParquetFile(stream).metadata)
+    except pa.ArrowException as error:
+        raise InvalidData(f"{address} is not a Parquet file that can be read: {error}") from error
+
+
+def _signature(metadata: pq.FileMetaData) -> Signature:
+    leaves = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+    # Columns are found by name, in whatever order they are; fields inside of them stay in theirs.
+    leaves.sort(key=lambda leaf: leaf.path.partition(".")[0])
+    about = ((leaf.path, leaf.physical_type, leaf.length, leaf.logical_type.to_json()) for leaf in leaves)
+    return (*about, *_geometries(metadata))
+
+
+def _geometries(metadata: pq.FileMetaData) -> list[str]:
+    """The columns that GeoParquet describes: DuckDB reads their bytes as geometries."""
+    text = (metadata.metadata or {}).get(b"geo")
+    try:
+        known = json.loads(text or b"{}").get("columns", {})
+    except (ValueError, AttributeError):
+        return []
+    return sorted(known)
+
+
 @dataclass(slots=True)
 class _Match:
     """One file, while its columns are matched."""
@@ -122,7 +150,7 @@ class _Match:
                     "are new into files of their own, without that column"
                 )
             written = replace(written, stats=(*stats, *carried), has_row_ids=True)
-        return Existing(written, () if is_plain else tuple(self.names), self._signature())
+        return Existing(written, () if is_plain else tuple(self.names), _signature(self.metadata))
 
     def _is_plain(self) -> bool:
         """Whether the file can be read by field ids alone."""
@@ -145,21 +173,8 @@ class _Match:
             f"{ROW_ID_COLUMN}, in files whose columns are not nested and have field ids"
         )
 
-    def _signature(self) -> Signature:
-        leaves = (self.metadata.schema.column(at) for at in range(self.metadata.num_columns))
-        about = tuple(
-            (leaf.path, leaf.physical_type, leaf.length, leaf.logical_type.to_json()) for leaf in leaves
-        )
-        return (*about, *self._geometries())
-
     def _geometries(self) -> list[str]:
-        """The columns that GeoParquet describes: DuckDB reads their bytes as geometries."""
-        text = (self.metadata.metadata or {}).get(b"geo")
-        try:
-            known = json.loads(text or b"{}").get("columns", {})
-        except (ValueError, AttributeError):
-            return []
-        return sorted(known)
+        return _geometries(self.metadata)
 
     # ---- Finding columns ---
 
