@@ -186,8 +186,9 @@ class Catalog(DistributedVerbs, CatalogVerbs):
         """Run SQL: queries, DDL, DML and CALL, in DuckDB's dialect. Returns the result of the last statement.
 
         `params` are bound to `?`, `$1` or `$name`. `read_only` refuses changes, `allow` lists folders whose
-        files may be read and written, `one_transaction` makes all statements one snapshot, and `max_rows` and
-        `max_seconds` end a statement that takes more. BEGIN, USE and PREPARE hold for this handle.
+        files may be read and written, `one_transaction` makes all statements one snapshot, and `max_rows`,
+        `max_seconds` and `max_memory` (`'512MiB'`) end a statement that takes more. BEGIN, USE, PREPARE and
+        SET VARIABLE hold for this handle.
         """
         return run_sql(self._sql, self._lake, self, None, text, params, options)
 

@@ -29,6 +29,7 @@ class SqlKeywords(TypedDict, total=False):
     one_transaction: bool
     max_rows: int | None
     max_seconds: float | None
+    max_memory: int | str | None
 
 
 def run_sql(

@@ -52,6 +52,9 @@ def sql(
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", min=0.001, help="End a statement that takes longer.")
     ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="End a statement that needs more memory, as in 512MiB.")
+    ] = None,
 ) -> None:
     r"""Run SQL on a catalog, or on the whole lake: at a terminal a prompt, elsewhere a filter.
 
@@ -71,7 +74,13 @@ def sql(
     form = "json" if settings.output is Output.JSON else "csv" if csv else "text"
     printed = ScriptOutput(form, output)
     options = checked_options(
-        {"read_only": read_only, "allow": allow or (), "max_rows": max_rows, "max_seconds": max_seconds}
+        {
+            "read_only": read_only,
+            "allow": allow or (),
+            "max_rows": max_rows,
+            "max_seconds": max_seconds,
+            "max_memory": max_memory,
+        }
     )
     params = read_parameters(param or [])
     with settings.connect() as lake:

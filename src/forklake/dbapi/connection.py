@@ -18,7 +18,7 @@ from forklake.errors import ForklakeError
 from forklake.sql.options import SqlOptions, checked_options
 from forklake.sql.session import Session, session_of
 
-_OF_STATEMENTS = ("read_only", "allow", "max_rows", "max_seconds")
+_OF_STATEMENTS = ("read_only", "allow", "max_rows", "max_seconds", "max_memory")
 
 
 class ConnectKeywords(TypedDict, total=False):
@@ -31,6 +31,7 @@ class ConnectKeywords(TypedDict, total=False):
     allow: Sequence[str]
     max_rows: int | None
     max_seconds: float | None
+    max_memory: int | str | None
 
 
 def connect(url: str | Lake, catalog: str | None = None, **options: Unpack[ConnectKeywords]) -> Connection:
@@ -39,8 +40,8 @@ def connect(url: str | Lake, catalog: str | None = None, **options: Unpack[Conne
     Without a catalog, names begin with one, and each statement is committed by itself. `create` makes the
     lake and the catalog if they do not exist, with the data files in `data_path`. A transaction begins with
     the first statement, unless `autocommit` makes each statement one of its own. `read_only` refuses changes,
-    `allow` lists folders whose files statements may read and write, `max_rows` and `max_seconds` limit a
-    statement.
+    `allow` lists folders whose files statements may read and write, `max_rows`, `max_seconds` and
+    `max_memory` limit a statement.
     """
     if isinstance(url, Lake):
         return connect_to(url, catalog, lambda: None, **options)

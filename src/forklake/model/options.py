@@ -160,6 +160,11 @@ def _size(name: str, value: object) -> int:
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
+def parse_size(name: str, value: object) -> int:
+    """A number of bytes, or text such as `512MiB`, as bytes."""
+    return _size(name, value)
+
+
 def _codec(name: str, value: object) -> str:
     codec = str(value).lower()
     if codec not in _CODECS:

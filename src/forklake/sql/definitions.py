@@ -73,7 +73,9 @@ def _(statement: st.DropObject, running: Running) -> SqlResult:
         case "macro" | "macro table":
             _drop_macro(statement, running)
         case "index":
-            raise InvalidSql("indexes are not supported yet, so there is none to drop")
+            raise InvalidSql(
+                "DROP INDEX is not supported yet: there are no indexes, so there is none to drop"
+            )
     return SqlResult()
 
 
@@ -322,7 +324,10 @@ def _(statement: st.Comment, running: Running) -> SqlResult:
 
 @run_definition.register
 def _(statement: st.CreateIndex, running: Running) -> SqlResult:
-    raise InvalidSql("indexes are not supported yet")
+    raise InvalidSql(
+        "CREATE INDEX is not supported yet: files are passed over by the bounds of their columns, "
+        "so ALTER TABLE … SET SORTED BY or SET PARTITIONED BY the columns that are searched"
+    )
 
 
 # ---- Catalogs ---

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from forklake.errors import InvalidArgument
+from forklake.model.options import parse_size
+
+_LEAST_MEMORY = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,13 @@ class SqlOptions:
     one_transaction: bool = False
     max_rows: int | None = None
     max_seconds: float | None = None
+    max_memory: int | str | None = None
+    """Bytes, or text such as `512MiB`."""
+
+    @property
+    def memory(self) -> int | None:
+        """How many bytes a statement may take."""
+        return None if self.max_memory is None else parse_size("max_memory", self.max_memory)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -27,6 +37,8 @@ class SqlOptions:
                 isinstance(value, bool) or not isinstance(value, int | float) or value <= 0
             ):
                 raise InvalidArgument(f"{name} is a positive number, not {value!r}")
+        if self.memory is not None and self.memory < _LEAST_MEMORY:
+            raise InvalidArgument("max_memory is at least 32MiB: DuckDB itself needs some")
 
 
 def checked_options(given: Mapping[str, Any]) -> SqlOptions:

@@ -16,6 +16,7 @@ from forklake.api.transaction import Transaction
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
 from forklake.engine.query.run import Parameters
+from forklake.engine.query.workbench import Variable
 from forklake.errors import (
     CatalogNotFound,
     InvalidArgument,
@@ -59,7 +60,8 @@ class Session:
         self.is_aborted = False
         """Whether a statement of it has failed while it ran: nothing but its end is possible then."""
         self.prepared: dict[str, st.Parsed] = {}
-        self.variables: dict[str, Any] = {}
+        self.variables: dict[str, Variable] = {}
+        """What SET VARIABLE set, by names in lower case."""
 
     @property
     def context(self) -> LakeContext:
@@ -288,7 +290,13 @@ def _(statement: st.Use, running: Running) -> SqlResult:
 
 @_execute.register
 def _(statement: st.SetVariable, running: Running) -> SqlResult:
-    raise InvalidSql("SET VARIABLE is not supported: pass values as parameters, sql(text, params)")
+    variables, name = running.session.variables, statement.name.lower()
+    if statement.value is None:
+        variables.pop(name, None)
+    else:
+        rows = running.query(f"SELECT ({statement.value.text}) AS value")
+        variables[name] = Variable(rows.all(), rows.types[0])
+    return SqlResult()
 
 
 @_execute.register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +100,11 @@ class Running:
     def binder(self, draft: Draft | None = None) -> Generator[Binder]:
         """What binds queries of this statement, for the time of a block."""
         access = self.access
-        with self.context.workbenches.one(access.directories, self.session.owner) as workbench:
+        with self._workbench(access) as workbench:
             yield self._binder(workbench, access, self.names(draft))
+
+    def _workbench(self, access: Access) -> AbstractContextManager[Workbench]:
+        return self.context.workbenches.one(access.directories, self.session.owner, self.options.memory)
 
     def view_columns(self, name: QualifiedName) -> list[tuple[str, str]] | None:
         """Names and types of the columns of a view; None if it cannot be read, as when a table is gone."""
@@ -128,7 +131,7 @@ class Running:
 
     def _query(self, text: str, names: Names) -> Rows:
         access, context = self.access, self.context
-        workbench = context.workbenches.take(access.directories, self.session.owner)
+        workbench = context.workbenches.take(access.directories, self.session.owner, self.options.memory)
         try:
             binder = self._binder(workbench, access, names)
             (sql,) = binder.prepare(binder.read(text))
@@ -158,6 +161,7 @@ class Running:
         )
         for name, rows in self.given.items():
             binder.add_rows(name, rows)
+        workbench.set_variables(self.session.variables)
         return binder
 
     def _call(

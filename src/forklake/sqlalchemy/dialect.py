@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _FLAGS = ("create", "read_only")
 _NUMBERS = {"max_rows": int, "max_seconds": float}
-_TEXTS = ("catalog", "data_path")
+_TEXTS = ("catalog", "data_path", "max_memory")
 
 
 class ForklakeDialect(Reflection):

@@ -140,3 +140,16 @@ def test_a_limit_ends_the_statement_and_not_the_process(filled: forklake.Catalog
     with pytest.raises(forklake.StatementLimit, match="more than 10 rows"):
         filled.sql("FROM range(11)", max_rows=10).to_arrow()
     assert len(filled.sql("FROM range(10)", max_rows=10)) == 10
+    large = "SELECT length(list(i)::VARCHAR) FROM range(20000000) AS r(i)"
+    with pytest.raises(forklake.StatementLimit, match="more memory than it may use"):
+        filled.sql(large, max_memory="40MiB").to_arrow()
+    assert len(filled.sql("FROM range(10)", max_memory="40MiB")) == 10
+    with pytest.raises(forklake.StatementLimit, match="more memory than it may use"):
+        filled.sql(f"INSERT INTO t {large}", max_memory=40 * 2**20)
+    assert filled.sql("FROM t").to_rows() == filled.sql("FROM t", max_memory="40MiB").to_rows()
+
+
+@pytest.mark.parametrize("memory", ["much", "-1", 0, "1MB", True, 1.5])
+def test_a_limit_of_memory_has_to_be_a_size(filled: forklake.Catalog, memory: object) -> None:
+    with pytest.raises(forklake.InvalidArgument, match="max_memory"):
+        filled.sql("SELECT 1", max_memory=memory)

@@ -51,6 +51,6 @@ def _translation(storage: Storage, plans: Sequence[ScanPlan], error: duckdb.Erro
         case duckdb.InterruptException():
             return StatementLimit("the statement was interrupted")
         case duckdb.OutOfMemoryException():
-            return StatementLimit(f"the statement needs more memory than it may use: {told}")
+            return StatementLimit(f"the statement needs more memory than it may use: {told.splitlines()[0]}")
         case _:
             return EngineError(f"DuckDB failed: {message}")

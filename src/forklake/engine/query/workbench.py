@@ -12,7 +12,7 @@ import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from forklake.data.storage.storage import Storage
 from forklake.engine.empty_file import empty_file
@@ -24,6 +24,7 @@ from forklake.model.names import quoted
 
 _MOST_IDLE = 4
 _HAS_TABLE = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = $1"
+_VALUE = "forklake value"
 _CONFIG = {
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -35,11 +36,25 @@ Described = list[tuple[str, str]]
 """Columns of a query: their names, and DuckDB's types."""
 
 
+class Variable(NamedTuple):
+    """The value of a variable."""
+
+    rows: pa.Table
+    """One row, with the column `value`."""
+    type: str
+    """DuckDB's name of it."""
+
+
 class Workbench:
     """A DuckDB of its own, in which views stand for tables of a lake."""
 
     def __init__(
-        self, storage: Storage, folders: frozenset[str], owner: object, threads: int | None = None
+        self,
+        storage: Storage,
+        folders: frozenset[str],
+        owner: object,
+        threads: int | None = None,
+        memory: int | None = None,
     ) -> None:
         """Open it. Afterwards nothing but these folders can be reached, and no statement can change that."""
         self.folders = folders
@@ -47,8 +62,11 @@ class Workbench:
         """The catalog whose statements it runs: it holds views of no other."""
         self.token = f"f{secrets.token_hex(4)}"
         """What names of ours begin with, so that no user's name is one of them."""
+        self.memory = memory
+        """How many bytes DuckDB may take; None for what it takes by itself."""
         self._storage = storage
         self._threads = threads
+        self._variables: dict[str, Variable] = {}
         self._more: frozenset[str] = frozenset()
         self._files: frozenset[str] = frozenset()
         self._registered: dict[str, pa.Table] = {}
@@ -60,6 +78,7 @@ class Workbench:
         spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-sql-{id(self):x}.tmp"
         config: Any = _CONFIG | {"temp_directory": str(spill)}
         config |= {} if self._threads is None else {"threads": str(self._threads)}
+        config |= {} if self.memory is None else {"memory_limit": f"{self.memory}B"}
         self.connection = duckdb.connect(":memory:", config=config)
         run = self.connection.execute
         run("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL arrow_lossless_conversion = true")
@@ -96,6 +115,7 @@ class Workbench:
             run = self.connection.execute
             run(f"CREATE TEMP TABLE {quoted(name)} AS FROM {quoted(f'{name} kept')}")
             self.connection.unregister(f"{name} kept")
+        self.set_variables(self._variables)
 
     def use(self, catalog: str, schema: str) -> None:
         """Let names without a schema be those of one."""
@@ -129,6 +149,17 @@ class Workbench:
         for name, table in tables.items():
             self.connection.register(name, table)
             self._registered[name] = table
+
+    def set_variables(self, variables: Mapping[str, Variable]) -> None:
+        """Let this statement read variables."""
+        for name, (rows, type) in variables.items():
+            self.connection.register(_VALUE, rows)
+            # Arrow has no 128-bit numbers.
+            value = "value" if type == "NULL" else f"CAST(value AS {type})"
+            query = f"SELECT {value} FROM {quoted(_VALUE)}"
+            self.connection.execute(f"SET VARIABLE {quoted(name)} = ({query})")
+            self.connection.unregister(_VALUE)
+        self._variables = dict(variables)
 
     def keep_temporary(self, name: str) -> None:
         """Remember that a statement makes a temporary table."""
@@ -169,6 +200,9 @@ class Workbench:
         self._macros.clear()
         for name in self._registered:
             self.connection.unregister(name)
+        for name in self._variables:
+            self.connection.execute(f"RESET VARIABLE {quoted(name)}")
+        self._variables.clear()
         self._lists.clear()
         self._temporary.clear()
         self._registered.clear()
@@ -189,14 +223,14 @@ class Workbenches:
         self._is_closed = False
         self._lock = threading.Lock()
 
-    def take(self, folders: frozenset[str], owner: object) -> Workbench:
+    def take(self, folders: frozenset[str], owner: object, memory: int | None = None) -> Workbench:
         """One for statements of a catalog, which reaches the files of the lake and these folders, no more."""
         wanted = folders | {_folder(self._storage.data_path), f"{Path(empty_file()).parent}/"}
         with self._lock:
             for at, workbench in enumerate(self._idle):
-                if workbench.folders == wanted and workbench.owner == owner:
+                if (workbench.folders, workbench.owner, workbench.memory) == (wanted, owner, memory):
                     return self._idle.pop(at)
-        return Workbench(self._storage, wanted, owner, self._threads)
+        return Workbench(self._storage, wanted, owner, self._threads, memory)
 
     def give_back(self, workbench: Workbench) -> None:
         """When a statement is done with it. The one that was not used for longest makes room."""
@@ -213,9 +247,9 @@ class Workbenches:
             gone.close()
 
     @contextmanager
-    def one(self, folders: frozenset[str], owner: object) -> Generator[Workbench]:
+    def one(self, folders: frozenset[str], owner: object, memory: int | None = None) -> Generator[Workbench]:
         """One for the time of a block."""
-        workbench = self.take(folders, owner)
+        workbench = self.take(folders, owner, memory)
         try:
             yield workbench
         finally:
