@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import LongType, StructField, StructType
 
 import forklake
@@ -124,7 +123,7 @@ def test_files_that_cannot_match_are_not_planned(many: forklake.Table, url: str)
     assert planned("id IN (1, 250)") == 2
     assert planned("NOT day < DATE '2024-01-03'") == 1
     assert planned("at < '2024-01-02 00:00:00+00'") == 1
-    assert BatchReader.pushFilters is DataSourceReader.pushFilters
+    assert "pushFilters" not in vars(BatchReader)
 
 
 @pytest.mark.parametrize(

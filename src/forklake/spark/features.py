@@ -11,8 +11,8 @@ HAS_TIME = hasattr(types, "TimeType")
 """Whether there is a type for TIME."""
 HAS_ADMISSION = find_spec("pyspark.sql.streaming.datasource") is not None
 """Whether a stream can be told how much a batch takes."""
-HAS_ARROW_WRITER = hasattr(datasource, "DataSourceArrowWriter")
-"""Whether a data source gets rows that are written as Arrow."""
+HAS_STREAM_WRITER = hasattr(datasource, "DataSourceStreamArrowWriter")
+"""Whether a data source gets the rows of a stream as Arrow."""
 
 
 def needs(what: str, since: str) -> str:

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from forklake.errors import InvalidArgument
 from forklake.lazy import LazyModule
+from forklake.spark.features import HAS_STREAM_WRITER, needs
 from forklake.spark.source.options import SourceOptions
 from forklake.spark.source.schema import ReadSchema, shape_of
 
@@ -70,6 +71,11 @@ class ForklakeDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """What writes a stream."""
+        if not HAS_STREAM_WRITER:
+            raise InvalidArgument(
+                needs('writeStream with the format "forklake"', "4.1")
+                + ": use foreachBatch, and SparkCatalog.append in it"
+            )
         return stream_write.StreamWriter(self._given, schema, overwrite)
 
     def _found(self, schema: StructType) -> ReadSchema:

@@ -124,6 +124,9 @@ class _Translation:
             case exp.Div():
                 # Of whole numbers and decimals too, what comes of it is a DOUBLE.
                 return exp.Div(this=_double(node.this), expression=_double(node.expression), typed=False)
+            case exp.Count() if node.this is None:
+                # As DuckDB writes count(*) in views.
+                return exp.Count(this=exp.Star())
             case exp.Avg():
                 return exp.Avg(this=_double(node.this))
             case exp.Log() if node.args.get("expression") is None:
