@@ -127,6 +127,9 @@ def test_a_batch_that_is_tried_again_is_written_once(
     before = catalog.snapshot
     files = sorted((tmp_path / "files").rglob("*.parquet"))
     run(stream())
+    if not HAS_ADMISSION:
+        # Then a query that takes what is there ends with the batch that it tried again.
+        run(stream())
     assert ids(sink) == list(range(30))
     assert len([one for one in catalog.snapshots() if one.id > before]) == 1
     assert len(sorted((tmp_path / "files").rglob("*.parquet"))) == len(files) + 1
