@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from forklake.commit.draft import Draft
 from forklake.data.parquet.foreign_files import signature_of
 from forklake.data.storage.storage import Storage
 from forklake.errors import InvalidData, StorageError
+from forklake.lazy.properties import lazy_property
 from forklake.model.entities import Table
 from forklake.model.ids import MappingId
 from forklake.model.table.files import DataFile
@@ -40,7 +40,7 @@ class StoredMappings:
         alike = sorted((number for number in self._files if self._keys.get(number) == wanted), reverse=True)
         return next((number for number in alike[:_MOST_READ] if self._signature(number) == signature), None)
 
-    @cached_property
+    @lazy_property
     def _keys(self) -> dict[MappingId, frozenset[object]]:
         mappings = self._draft.source(self._table).reader.mappings() if self._files else {}
         return {number: _key(mapping.names) for number, mapping in mappings.items()}
