@@ -166,6 +166,25 @@ def test_a_file_that_a_merge_brought_has_the_names_of_columns_that_were_inherite
     assert lake.check(data=True).differences == ()
 
 
+def test_a_forgotten_parent_has_the_names_of_columns_of_what_was_merged_into_it(
+    lake: forklake.Lake, table: forklake.Table, tmp_path: Path
+) -> None:
+    given = tmp_path / "given.parquet"
+    pq.write_table(pa.table({"id": pa.array([1], pa.int32()), "v": ["x"]}), given)
+    fork = lake.fork("shop", "fork")
+    before = fork.snapshot
+    fork.table("t").add_files(given, mapping="by_name")
+    lake.fork("fork", "behind", at=before)
+    lake.merge(fork, "shop")
+    lake.drop_catalog("shop")
+    clean(lake)
+    assert lake.check(data=True).differences == ()
+    lake.merge(fork, "behind")
+    assert lake.catalog("behind").table("t").to_pylist() == [{"id": 1, "v": "x"}]
+    clean(lake)
+    assert lake.check(data=True).differences == ()
+
+
 def test_merges_give_what_they_would_have_given(lake: forklake.Lake, table: forklake.Table) -> None:
     table.append(rows(0, 10))
     fork = lake.fork("shop", "fork")

@@ -110,10 +110,11 @@ SELECT i.catalog_id, i.table_id, NULL, i.data_file_id, NULL
  LIMIT $most;
 
 -- name: check_mappings
--- Files whose names of columns their catalog does not see: it may have inherited them.
+-- Files whose names of columns their catalog neither has nor has inherited.
 SELECT f.catalog_id, f.table_id, f.path, f.mapping_id, CAST(NULL AS BIGINT)
   FROM ducklake_data_file f
  WHERE f.mapping_id IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM ducklake_column_mapping m WHERE m.catalog_id = f.catalog_id AND m.mapping_id = f.mapping_id)
    AND NOT EXISTS (SELECT 1 FROM visible_column_mapping m WHERE m.catalog_id = f.catalog_id AND m.mapping_id = f.mapping_id)
  LIMIT $most;
 
