@@ -24,7 +24,7 @@ READS = {
     "Lake": "catalog catalogs check close collect_garbage expire_reservations now options read "
     "remove_orphans set_option set_ttl snapshots sql tree",
     "Catalog": "at begin_distributed cancel_distributed diff expire macros plan_compaction "
-    "plan_rewrite_deletes reservations schemas snapshots sql table tables tags views",
+    "plan_rewrite_deletes reservations schema_options schemas snapshots sql table tables tags views",
     "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "
     "to_pandas to_polars to_pylist to_reader",
 }
@@ -112,6 +112,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
     start = catalog.snapshot
     return {
         "create_schema": lambda **info: catalog.create_schema("s", **info),
+        "set_schema_option": lambda **info: catalog.set_schema_option("s", "sort_on_insert", True, **info),
         "rename_schema": lambda **info: catalog.rename_schema("s1", "s3", **info),
         "drop_schema": lambda **info: catalog.drop_schema("s2", **info),
         "create_table": lambda **info: catalog.create_table("created", "id INT", **info),
