@@ -70,7 +70,7 @@ def _inserted(
     text = _with_defaults(statement, chosen)
     query = binder.read(text)
     (sql,) = binder.prepare(query)
-    width = query.tree.width_of_values
+    width = query.tree.width_of_mixed_values
     if width == len(chosen) and not statement.by_name:
         sql = _converted(binder, running, sql, chosen)
     names = _columns_of(binder, running, sql)

@@ -14,6 +14,8 @@ Node = dict[str, Any]
 _MOST_KNOWN, _LONGEST_KNOWN = 256, 100_000
 _known: dict[str, str] = {}
 """What the parser said of texts that may come again."""
+_FEW = 100
+"""Rows of VALUES whose types are looked at."""
 NOWHERE = 18446744073709551615
 """What the parser says of places that it does not know."""
 _TRUE: Node = {
@@ -123,13 +125,17 @@ class QueryTree:
     is_changed: bool = False
 
     @property
-    def width_of_values(self) -> int | None:
-        """How many values each row has, if the query is VALUES and nothing else."""
+    def width_of_mixed_values(self) -> int | None:
+        """How many values each row has, if the query is VALUES alone and its rows may differ in type."""
         node = self.root["statements"][0]["node"]
         source = node.get("from_table") or {}
         if source.get("type") != "EXPRESSION_LIST" or node["modifiers"]:
             return None
-        return len(source["values"][0])
+        rows: list[list[Node]] = source["values"]
+        few = len(rows) <= _FEW
+        if len(rows) == 1 or (few and all(map(_is_of_one_type, zip(*rows, strict=False)))):
+            return None
+        return len(rows[0])
 
     @classmethod
     def read(cls, connection: duckdb.DuckDBPyConnection, sql: str) -> QueryTree | None:
@@ -224,6 +230,13 @@ def _serialized(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
                 _known.clear()
             _known[sql] = found
     return found
+
+
+def _is_of_one_type(values: Sequence[Node]) -> bool:
+    """Whether values are constants of one type, but for NULL."""
+    constants = [value["value"]["type"] for value in values if value["class"] == "CONSTANT"]
+    kinds = {str(type) for type in constants if type["id"] != "NULL"}
+    return len(kinds) + len(values) - len(constants) <= 1
 
 
 def expression_sql(connection: duckdb.DuckDBPyConnection, expression: Node) -> str:
