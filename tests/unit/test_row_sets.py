@@ -41,7 +41,7 @@ SOURCE = Path(forklake.__file__).parent
 INSIDE = {f"forklake.store.{name}" for name in ("row_sets", "built_statements", "statements", "tables")}
 # A Database or a Session runs statements by these; cursors of the engine have the last one too.
 RUNNERS = {"rows", "ask", "execute"}
-BESIDE = {"engine", "sql", "dbapi", "sqlalchemy", "cli"}
+BESIDE = {"engine", "sql", "dbapi", "spark", "sqlalchemy", "cli"}
 """Where statements of users are run, on DuckDB or as SQL of a catalog: never on the metadata."""
 
 

@@ -20,19 +20,18 @@ __all__ = ["LazyModule", "attach"]
 class LazyModule:
     """Stands for a module, and loads it when something in it is first asked for."""
 
+    __slots__ = ("_module", "_name")
+
     def __init__(self, name: str) -> None:
         """Load nothing yet."""
         self._name = name
         self._module: ModuleType | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """What the module has under this name: functions and classes are asked for once."""
+        """What the module has under this name."""
         if self._module is None:
             self._module = import_module(self._name)
-        value = getattr(self._module, name)
-        if callable(value):
-            self.__dict__[name] = value
-        return value
+        return getattr(self._module, name)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
         """By name: Spark sends functions together with the modules that they use."""

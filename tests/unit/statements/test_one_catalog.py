@@ -47,6 +47,7 @@ LAKE_WIDE_READS = {
     "fork_tree_nodes",
     "lineage_by_name",
     "lineages",
+    "others_files",
     "own_data_paths",
     "home",
     "some_files",
