@@ -47,7 +47,6 @@ LAKE_WIDE_READS = {
     "fork_tree_nodes",
     "lineage_by_name",
     "lineages",
-    "others_files",
     "own_data_paths",
     "home",
     "some_files",
@@ -87,8 +86,10 @@ PARTS = {
 }
 # What a catalog has counted itself; nobody inherits that.
 OWN_READS = {"table_statistics": {"ducklake_table_stats", "ducklake_table_column_stats"}}
-# Where and when something was first done, whoever has it from there: it tells nothing of what it holds.
-ORIGINS = {name: {"ducklake_data_file"} for name in ("files_in_catalogs", "origins_of_files", "some_files")}
+# Where and when something was first done, whoever has it from there, or whether anything was done: it tells
+# nothing of what it holds.
+_ORIGIN_READS = ("files_in_catalogs", "origins_of_files", "some_files", "others_files")
+ORIGINS = {name: {"ducklake_data_file"} for name in _ORIGIN_READS}
 # Ends of rows that a catalog has inherited, and has copied.
 LAKE_TABLES_OF_FORKS = {"ducklake_inherited_end"}
 # Rows that a merge adds beside those that it takes over.
