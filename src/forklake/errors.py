@@ -14,9 +14,10 @@ ForklakeError
 │   ├── InvalidName                 no name at all, too long, or unprintable
 │   ├── AmbiguousName               two things have it, if case makes no difference
 │   ├── NotFound                    (abstract) CatalogNotFound, SchemaNotFound, TableNotFound,
-│   │                               ColumnNotFound, ViewNotFound, MacroNotFound, SnapshotNotFound
+│   │                               ColumnNotFound, ViewNotFound, MacroNotFound, IndexNotFound,
+│   │                               SnapshotNotFound
 │   └── AlreadyExists               (abstract) CatalogExists, SchemaExists, TableExists,
-│                                   ViewExists, MacroExists, ColumnExists
+│                                   ViewExists, MacroExists, ColumnExists, IndexExists
 ├── InvalidSchemaChange         a change that would make data unreadable
 │   ├── DuplicateColumn             two columns of one name
 │   └── SchemaNotEmpty              a schema that still holds something
@@ -25,6 +26,8 @@ ForklakeError
 ├── InvalidData                 values that do not fit their table
 │   └── NullNotAllowed              NULL for a column that is NOT NULL
 ├── InvalidArgument             an argument of a wrong type or value
+│   ├── InvalidIndex                an index that its kind cannot have
+│   ├── InvalidQuery                a query of a search that does not parse, or does not fit its index
 │   └── InvalidSql                  a statement that does not parse, or that cannot be used here
 ├── StatementLimit              a statement that was ended, because it took too much or was interrupted
 ├── DataPathOverlap             two catalogs would write into one folder
@@ -152,6 +155,10 @@ class MacroNotFound(NotFound):
     """No macro of the schema has this name."""
 
 
+class IndexNotFound(NotFound):
+    """The table has no index of this name."""
+
+
 class SnapshotNotFound(NotFound):
     """No such snapshot, or it is not part of the catalog's history."""
 
@@ -178,6 +185,10 @@ class ViewExists(AlreadyExists):
 
 class MacroExists(AlreadyExists):
     """The schema has a macro of this name."""
+
+
+class IndexExists(AlreadyExists):
+    """The table has an index of this name."""
 
 
 class ColumnExists(AlreadyExists):
@@ -214,6 +225,14 @@ class NullNotAllowed(InvalidData):
 
 class InvalidArgument(ForklakeError):
     """An argument has a wrong type or value."""
+
+
+class InvalidIndex(InvalidArgument):
+    """An index of an unknown kind, or one that its kind cannot have: its columns or parameters do not fit."""
+
+
+class InvalidQuery(InvalidArgument):
+    """A query of a search does not parse, or does not fit the index: another dimension, no text."""
 
 
 class InvalidSql(InvalidArgument):

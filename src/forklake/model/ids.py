@@ -14,6 +14,8 @@ MacroId = NewType("MacroId", int)
 DataFileId = NewType("DataFileId", int)
 DeleteFileId = NewType("DeleteFileId", int)
 MappingId = NewType("MappingId", int)
+IndexId = NewType("IndexId", int)
+IndexFileId = NewType("IndexFileId", int)
 
 FOREVER = SnapshotId(2**63 - 1)
 """The bound of a catalog's view of itself: no snapshot reaches it."""

@@ -1,0 +1,1 @@
+"""Secondary indexes: one module for each kind, behind one protocol."""
