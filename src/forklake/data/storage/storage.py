@@ -15,6 +15,7 @@ from forklake.data.storage import paths as addresses
 from forklake.data.storage.file_cache import FileCache
 from forklake.data.storage.file_info import StoredFile
 from forklake.data.storage.local import LocalDisk
+from forklake.data.storage.local_copies import LocalCopies
 from forklake.data.storage.paths import S3Options, is_plain, is_storable, s3_options, split_data_path
 from forklake.data.storage.s3 import S3
 from forklake.errors import FileMissing, StorageError, raise_alone
@@ -57,6 +58,8 @@ class Storage:
         """The way to every bucket, also for a lake that keeps its files on a disk."""
         self.cache = FileCache()
         """What small files hold that are read again and again."""
+        self.copies = LocalCopies.from_environment(os.environ)
+        """Files of buckets that libraries read from a disk."""
         self._disk = LocalDisk()
 
     def __repr__(self) -> str:
@@ -95,6 +98,21 @@ class Storage:
             place.filesystem.open_input_file(inner) as stream,
         ):
             yield stream
+
+    def opened(self, path: str, relative: bool = True) -> pa.NativeFile:
+        """The same, for whoever closes it later; errors of reading it are those of Arrow."""
+        address = self.address(path, relative)
+        place, inner = self._placed(address)
+        with self._translated("reading", address, inner):
+            return place.filesystem.open_input_file(inner)
+
+    def local_copy(self, path: str, size: int, relative: bool = True) -> Path:
+        """A file on this machine that is the same: itself, or a copy of what is in a bucket."""
+        address = self.address(path, relative)
+        if not address.startswith(addresses.S3):
+            return Path(address)
+        server = self.s3.options.endpoint or ""
+        return self.copies.get(address, size, self.open_input(path, relative), server=server)
 
     def read_bytes(self, path: str, relative: bool = True) -> bytes:
         """All of a file."""
