@@ -17,7 +17,7 @@ def spec_of(index: Index, columns: Sequence[Column]) -> IndexSpec:
     def found(ids: tuple[ColumnId, ...]) -> tuple[Column, ...]:
         for number in ids:
             if number not in known:
-                raise InvalidIndex(f'index "{index.name}" is over a column that the table has no more: drop it')
+                raise InvalidIndex(f'index "{index.name}" has a column that the table has no more: drop it')
         return tuple(known[number] for number in ids)
 
     return IndexSpec(index.kind, found(index.keys), found(index.include), index.params)
