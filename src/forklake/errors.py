@@ -33,7 +33,8 @@ ForklakeError
 ├── DataPathOverlap             two catalogs would write into one folder
 ├── DataPathMismatch            the lake keeps its files elsewhere
 ├── StorageError                the disk or bucket with the data files
-│   └── FileMissing                 a file that should be there is not
+│   ├── FileMissing                 a file that should be there is not
+│   └── UnreadableIndex             an index file is torn, or of a newer format: the rows are scanned instead
 ├── EngineError                 DuckDB could not run what it was given
 ├── TransactionClosed           a transaction used after its end, or after a statement of it failed
 ├── NotPicklable                a handle that cannot be sent to another process
@@ -266,6 +267,10 @@ class StorageError(ForklakeError):
 
 class FileMissing(StorageError):
     """A file that should be there is not."""
+
+
+class UnreadableIndex(StorageError):
+    """An index file is torn, or of a format that this version does not know: scan its data files instead."""
 
 
 class EngineError(ForklakeError):

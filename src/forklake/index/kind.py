@@ -42,6 +42,11 @@ class SegmentFile(Protocol):
         ...
 
     @property
+    def file_size_bytes(self) -> int:
+        """How many there are: with `facts.footer_size` it tells where its end is to be read."""
+        ...
+
+    @property
     def facts(self) -> SegmentSummary:
         """What the metadata knows of it."""
         ...
@@ -134,7 +139,11 @@ class Kind(Protocol):
     def filter(
         self, spec: IndexSpec, segments: Sequence[Segment], node: Node, *, with_rows: bool = False
     ) -> Found:
-        """The rows that may match: every one that does, and others unless `supports` says EXACT."""
+        """The rows that may match: every one that does, and others unless `supports` says EXACT.
+
+        Raises `UnreadableIndex` for a segment that is torn or of a newer format, `MissingDependency` without
+        its library: the files are scanned then. So they are for any other `StorageError`.
+        """
         ...
 
     def search(
@@ -154,5 +163,24 @@ class Kind(Protocol):
         as segment -1 with ordinal 0, with scores as if there were one index. `share` is about how many of the
         rows count. Raises `InvalidQuery` for a query that does not parse, with the place. Kinds that do not
         search raise it too.
+        """
+        ...
+
+
+class KeyedKind(Kind, Protocol):
+    """A kind that finds rows by the values of its keys: `hash`, `btree`."""
+
+    def probe(self, spec: IndexSpec, segments: Sequence[Segment], keys: pa.Table) -> Found:
+        """The rows whose keys are among the rows of a table, and maybe others.
+
+        Columns are named by column id, as in a part, and have the present types of the keys. Nothing is NULL
+        that is found. For upserts and joins: no value goes through Python.
+        """
+        ...
+
+    def estimate(self, spec: IndexSpec, segment: Segment, node: Node) -> int:
+        """About how many rows `filter` will find at most, from what is kept in memory of the segment.
+
+        What finds too many is better scanned: ask before `filter` reads most of an index for `id > 0`.
         """
         ...
