@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from forklake.lazy.arrow import pa
 from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary, Support
@@ -93,6 +93,8 @@ class Hits:
 Alive: TypeAlias = Callable[[int, int, "pa.Array"], "pa.Array"]
 """Of a segment's number, an ordinal and positions: which of them count, as booleans. Others are deleted, of
 data files that the scan does not read, or do not meet its condition."""
+
+Measure = Literal["score", "distance"]
 
 
 class Kind(Protocol):
@@ -183,4 +185,12 @@ class KeyedKind(Kind, Protocol):
 
         What finds too many is better scanned: ask before `filter` reads most of an index for `id > 0`.
         """
+        ...
+
+
+class SearchKind(Kind, Protocol):
+    """A kind that searches: `bm25`, `vector`, `rstar`."""
+
+    def measures(self, spec: IndexSpec) -> Measure:
+        """What the scores of its hits are shown as: `_score`, or `_distance` with the opposite sign."""
         ...
