@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +64,7 @@ if (
     and shutil.disk_usage(_MEMORY).free >= _MEMORY_ENOUGH
 ):
     os.environ["TMPDIR"] = str(_MEMORY)
+    tempfile.tempdir = None  # Asked before, it would not look again; processes of xdist get their folder from here.
 
 
 class _Scheduling(LoadScopeScheduling):
@@ -95,14 +98,16 @@ SMALL_SPARK = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark for all tests: a second in another process would only take its time and memory.
 
-    Whoever asks for a session where this one runs gets it, with its few partitions.
+    Whoever asks for a session where this one runs gets it, with its few partitions. It stands in a folder that
+    stays: in one that is gone, as that of the first test soon is, no worker starts.
     """
     from forklake.spark import session
 
-    running = session("local[2]", conf=SMALL_SPARK)
+    with contextlib.chdir(tmp_path_factory.mktemp("spark")):
+        running = session("local[2]", conf=SMALL_SPARK)
     yield running
     running.stop()
 
