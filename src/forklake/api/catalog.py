@@ -187,8 +187,9 @@ class Catalog(DistributedVerbs, CatalogVerbs):
 
         `params` are bound to `?`, `$1` or `$name`. `read_only` refuses changes, `allow` lists folders whose
         files may be read and written, `one_transaction` makes all statements one snapshot, and `max_rows`,
-        `max_seconds` and `max_memory` (`'512MiB'`) end a statement that takes more. BEGIN, USE, PREPARE and
-        SET VARIABLE hold for this handle.
+        `max_seconds` and `max_memory` (`'512MiB'`) end a statement that takes more. `data={'new': df}` lets
+        statements read rows that are here: DataFrames, Arrow, lists of dicts. BEGIN, USE, PREPARE and SET
+        VARIABLE hold for this handle.
         """
         return run_sql(self._sql, self._lake, self, None, text, params, options)
 

@@ -30,6 +30,7 @@ class SqlKeywords(TypedDict, total=False):
     max_rows: int | None
     max_seconds: float | None
     max_memory: int | str | None
+    data: Mapping[str, Any]
 
 
 def run_sql(

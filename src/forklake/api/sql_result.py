@@ -55,7 +55,9 @@ class SqlResult(ResultFormats):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; none for a statement without rows."""
-        return tuple(self.schema.names) if self._has_columns else ()
+        if not self._has_columns:
+            return ()
+        return self._pending().names if self._table is None else tuple(self._table.schema.names)
 
     @property
     def types(self) -> tuple[str, ...]:

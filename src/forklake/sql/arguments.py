@@ -13,6 +13,7 @@ from forklake.engine.query.tree import Node, QueryTree
 from forklake.engine.query.workbench import Workbench
 from forklake.engine.sql_text import text as literal
 from forklake.errors import InvalidSql
+from forklake.model.time_travel import AsOf
 from forklake.sql.access import Access
 
 
@@ -58,3 +59,14 @@ def has_column(node: Any) -> bool:
     if not isinstance(node, dict):
         return False
     return node.get("class") == "COLUMN_REF" or any(map(has_column, node.values()))
+
+
+def time_travel(unit: str, value: Any) -> AsOf:
+    """What AT says: the id of a snapshot, or a time."""
+    if unit == "VERSION":
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidSql(f"AT (VERSION => …) takes the id of a snapshot, not {value!r}")
+        return value
+    if unit == "TIMESTAMP":
+        return value
+    raise InvalidSql(f"AT takes VERSION or TIMESTAMP, not {unit}")

@@ -24,7 +24,7 @@ from forklake.model.sql.predicate import Predicate
 from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
-from forklake.sql.arguments import constant, evaluate, has_column, named_argument
+from forklake.sql.arguments import constant, evaluate, has_column, named_argument, time_travel
 from forklake.sql.described import described
 from forklake.sql.names import DATABASES, Found, Names, is_ambiguous, past, view_name
 from forklake.sql.parser.labels import quoted_labels
@@ -82,6 +82,8 @@ class Binder:
     names: Names
     access: Access
     params: Parameters = None
+    data: Mapping[str, pa.Table] = field(default_factory=dict[str, "pa.Table"])
+    """What the caller handed over, by names in lower case, for the query itself: views do not see it."""
     call: CallFunction = lambda name, positional, named: None
     hides: Callable[[Sequence[str]], tuple[str, ...]] = lambda name: ()
     """Columns of what a function returns that `*` does not mean."""
@@ -164,8 +166,10 @@ class Binder:
         at = self.as_of(ref)
         found = names.relation(parts, at)
         if found is None:
-            self._other_table(tree, ref, names)
+            self._other_table(tree, ref, names, {} if inside else self.data)
             return None
+        if not inside and len(parts) == 1 and parts[0].lower() in self.data:
+            raise InvalidSql(f'"{parts[0]}" is a table, and data has this name too: take another one there')
         table = self._bind(found, names)
         if not (inside or at is not None or is_ambiguous(parts, found)):
             return table
@@ -174,7 +178,9 @@ class Binder:
             tree.is_changed = True
         return table
 
-    def _other_table(self, tree: QueryTree, ref: TableRef, names: Names) -> None:
+    def _other_table(
+        self, tree: QueryTree, ref: TableRef, names: Names, data: Mapping[str, pa.Table]
+    ) -> None:
         """A name that is no table or view of a lake."""
         parts = ref.parts
         if ref.may_be_cte:
@@ -186,14 +192,16 @@ class Binder:
                 tree.is_changed = True
                 return
         elif len(parts) == 1:
-            rows = self.call((parts[0].lower(),), (), {}) if parts[0].lower().startswith("duckdb_") else None
+            rows = data.get(parts[0].lower()) if ref.at is None else None
+            if parts[0].lower().startswith("duckdb_"):
+                rows = self.call((parts[0].lower(),), (), {})
             if rows is not None:
                 ref.replace(self._keep(rows))
                 tree.is_changed = True
                 return
             if self.access.is_file(parts[0]):
                 return
-        raise names.unknown(parts)
+        raise names.unknown(parts, self.as_of(ref))
 
     def _bind(self, found: Found, names: Names) -> QueryTable | None:
         """Let the workbench have a table or view under its name."""
@@ -488,11 +496,4 @@ class Binder:
         if clause is None:
             return None
         unit, expression = clause
-        value = self.value(expression)
-        if unit == "VERSION":
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidSql(f"AT (VERSION => …) takes the id of a snapshot, not {value!r}")
-            return value
-        if unit == "TIMESTAMP":
-            return value
-        raise InvalidSql(f"AT takes VERSION or TIMESTAMP, not {unit}")
+        return time_travel(unit, self.value(expression))

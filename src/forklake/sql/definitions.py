@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -24,17 +25,20 @@ from forklake.errors import (
     TableNotFound,
     ViewNotFound,
 )
-from forklake.model.entities import MacroImpl, MacroParameter
+from forklake.model.entities import Column, MacroImpl, MacroParameter
 from forklake.model.names import QualifiedName
 from forklake.model.sql.ddl import ColumnSpec, columns_of
 from forklake.model.sql.macro_sql import parameter_type
-from forklake.model.table.columns import build, find
+from forklake.model.table.columns import Columns, build, find
 from forklake.model.table.partition_and_sort import partition_fields
 from forklake.sql import statements as st
 from forklake.sql.ages import age
 from forklake.sql.constants import value_of
 from forklake.sql.rows import computed_query, types_of
 from forklake.sql.statement import Running
+
+_Comments = tuple[str | None, ...]
+"""Of columns, in their order."""
 
 
 @singledispatch
@@ -95,8 +99,9 @@ def _(statement: st.CreateView, running: Running) -> SqlResult:
     text = statement.query.text
     if statement.if_not_exists and _has(running.scope.read(), name):
         return SqlResult()
-    # What it reads has to be there, and it must not read itself.
-    with running.binder() as binder:
+    # What it reads has to be there, and go on being there; and it must not read itself.
+    stored = replace(running, options=replace(running.options, data={}))
+    with stored.binder() as binder:
         (sql,) = binder.prepare(binder.read(text))
         types_of(binder, running, sql)
         text = canonical_query(binder.portable(text, name.schema))
@@ -138,8 +143,8 @@ def _(statement: st.CreateTable, running: Running) -> SqlResult:
             return None
         if statement.query is not None:
             return _create_from_query(statement, running, draft, name)
-        specs = _specs(statement, running, draft)
-        table = _create(statement, draft, name, specs)
+        columns, comments = _columns(statement, running, draft)
+        table = _create(statement, draft, name, columns, comments)
         # As in DuckLake, files can be put beside those of a table before it has any.
         running.context.storage.make_folder(folder_of(draft.head, table).rstrip("/"))
         return None
@@ -158,7 +163,7 @@ def _is_there(statement: st.CreateTable, draft: Draft, name: QualifiedName) -> b
     return False
 
 
-def _specs(statement: st.CreateTable, running: Running, draft: Draft) -> tuple[ColumnSpec, ...]:
+def _columns(statement: st.CreateTable, running: Running, draft: Draft) -> tuple[Columns, _Comments]:
     if statement.like is not None:
         found = running.names(draft).relation(statement.like.parts)
         if found is None:
@@ -166,19 +171,27 @@ def _specs(statement: st.CreateTable, running: Running, draft: Draft) -> tuple[C
         table = found.draft.find_table(QualifiedName(found.schema, found.name))
         if table is None:
             raise InvalidSql(f'LIKE takes a table, and "{statement.like}" is a view')
-        return tuple(
-            ColumnSpec(c.name, c.data_type, c.nullable, c.default.value if c.default else None)
-            for c in table.columns
-        )
+        built = build(ColumnSpec(c.name, c.data_type, c.nullable) for c in table.columns)
+        return tuple(map(_with_default_of, built, table.columns)), ()
     if statement.columns is None:
         raise InvalidSql("CREATE TABLE needs columns or a query")
-    return columns_of(statement.columns.text)
+    return _built(columns_of(statement.columns.text))
+
+
+def _built(specs: Sequence[ColumnSpec]) -> tuple[Columns, _Comments]:
+    return build(specs), tuple(spec.comment for spec in specs)
+
+
+def _with_default_of(column: Column, other: Column) -> Column:
+    """A new column with the default of another of its type. As text, a literal would be an expression."""
+    default = other.default
+    initial = default.value if default is not None and default.kind == "literal" else None
+    return replace(column, default=default, initial_default=initial)
 
 
 def _create(
-    statement: st.CreateTable, draft: Draft, name: QualifiedName, specs: tuple[ColumnSpec, ...]
+    statement: st.CreateTable, draft: Draft, name: QualifiedName, built: Columns, comments: _Comments
 ) -> Any:
-    built = build(specs)
     replaced = draft.find_table(name) if statement.or_replace else None
     if replaced is not None:
         # Not before its rows were planned: the new one may be made of them.
@@ -188,9 +201,9 @@ def _create(
     sort_by(draft, table, statement.sorted_by)
     for option, value in statement.options:
         set_option(draft, table, option, value)
-    for column, spec in zip(built, specs, strict=True):
-        if spec.comment is not None:
-            draft.set_tag(table, column.id, "comment", spec.comment)
+    for column, comment in zip(built, comments, strict=False):
+        if comment is not None:
+            draft.set_tag(table, column.id, "comment", comment)
     return table
 
 
@@ -204,7 +217,7 @@ def _create_from_query(statement: st.CreateTable, running: Running, draft: Draft
             raise InvalidSql(f"there are {len(statement.names)} names for {len(found)} columns of the query")
         names = [*statement.names, *(each for each, _ in found[len(statement.names) :])]
         specs = columns_of([ColumnSpec(each, type) for each, (_, type) in zip(names, found, strict=True)])
-        table = _create(statement, draft, name, specs)
+        table = _create(statement, draft, name, *_built(specs))
         if not statement.with_data:
             return 0
         batches = computed_query(binder, running, sql, table.columns)

@@ -115,8 +115,12 @@ class Names:
             f'"{".".join(parts)}" is in another catalog than this statement changes: run it there'
         )
 
-    def unknown(self, parts: Sequence[str]) -> TableNotFound:
-        """What to say of a table that is not there."""
+    def unknown(self, parts: Sequence[str], at: AsOf | None = None) -> TableNotFound:
+        """What to say of a table that is not there, or was not at a past snapshot."""
+        if at is not None and self.relation(parts) is not None:
+            when = f"snapshot {at}" if isinstance(at, int) else str(at)
+            said = f'there was no table or view "{".".join(parts)}" at {when}'
+            return TableNotFound(f"{said}: it is younger, or had another name")
         schema, name = parts[-2] if len(parts) > 1 else self.schema, parts[-1]
         meant = nearest_of(QualifiedName(schema, name), self._known())
         hint = "SHOW TABLES lists what there is" if meant is None else f'did you mean "{self._shown(meant)}"?'

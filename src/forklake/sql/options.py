@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from forklake.data.input.inferred_columns import table_of
 from forklake.errors import InvalidArgument
+from forklake.lazy.arrow import pa
 from forklake.model.options import parse_size
 
 _LEAST_MEMORY = 32 * 2**20
@@ -23,6 +25,8 @@ class SqlOptions:
     max_seconds: float | None = None
     max_memory: int | str | None = None
     """Bytes, or text such as `512MiB`."""
+    data: Mapping[str, pa.Table] = field(default_factory=dict[str, "pa.Table"])
+    """Rows that statements may read, by names in lower case."""
 
     @property
     def memory(self) -> int | None:
@@ -49,5 +53,17 @@ def checked_options(given: Mapping[str, Any]) -> SqlOptions:
     allow = given.get("allow", ())
     if isinstance(allow, str):
         raise InvalidArgument("what is allowed is given as a list of folders: allow=['/data/in']")
-    checked: dict[str, Any] = {**given, "allow": tuple(map(str, allow))}
+    checked: dict[str, Any] = {**given, "allow": tuple(map(str, allow)), "data": _tables(given.get("data"))}
     return SqlOptions(**checked)
+
+
+def _tables(given: Any) -> dict[str, pa.Table]:
+    """Rows that were handed over, as Arrow tables: a query may read them twice."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidArgument(f"data is a dict of rows by their names, not {type(given).__name__}")
+    made: dict[str, pa.Table] = {}
+    for name, rows in (given or {}).items():
+        if not isinstance(name, str) or name.lower() in made:
+            raise InvalidArgument(f"data: {name!r} is no name, or is there twice; case makes no difference")
+        made[name.lower()] = table_of(rows)
+    return made

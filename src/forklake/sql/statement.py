@@ -156,6 +156,7 @@ class Running:
             names=names,
             access=access,
             params=self.params,
+            data=self.options.data,
             call=self._call,
             hides=hidden_columns,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import duckdb
 import pytest
 
@@ -194,3 +196,17 @@ def test_a_statement_without_rows_is_an_empty_table_in_every_form(catalog: forkl
     assert (done.to_arrow().column_names, list(done.to_pandas().columns)) == (["Success"], ["Success"])
     with duckdb.connect() as connection:
         assert done.to_duckdb(connection).fetchall() == []
+
+
+def test_a_table_like_another_has_its_defaults(catalog: forklake.Catalog) -> None:
+    catalog.sql(
+        "CREATE TABLE a (id INT NOT NULL, word VARCHAR DEFAULT 'now()', quote VARCHAR DEFAULT 'it''s', "
+        "number INT DEFAULT 1 + 1, day DATE DEFAULT '2024-02-03', list INT[] DEFAULT [1, 2], plain DOUBLE)"
+    )
+    catalog.sql("CREATE TABLE b (LIKE a); INSERT INTO a (id) VALUES (1); INSERT INTO b (id) VALUES (1)")
+    (row,) = catalog.sql("FROM b").to_rows()
+    assert row == (1, "now()", "it's", 2, dt.date(2024, 2, 3), [1, 2], None)
+    assert catalog.sql("FROM a").to_rows() == [row]
+    assert catalog.sql("DESCRIBE a").to_rows() == catalog.sql("DESCRIBE b").to_rows()
+    with pytest.raises(forklake.InvalidData):
+        catalog.sql("INSERT INTO b DEFAULT VALUES")

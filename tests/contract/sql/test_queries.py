@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import forklake
@@ -192,3 +194,76 @@ def test_a_lake_joins_its_catalogs(lake: forklake.Lake, catalog: forklake.Catalo
     assert joined.to_rows() == [(3,)]
     with pytest.raises(forklake.TableNotFound):
         fork.sql("SELECT * FROM main_catalog.main.t")
+
+
+def test_rows_of_many_are_computed_when_it_is_known_how_they_are_wanted(
+    catalog: forklake.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forklake.engine.query.run._MANY", 0)
+    catalog.sql(
+        "CREATE TABLE t AS SELECT i AS id, i::HUGEINT AS big, 'x' || i AS text FROM range(300) AS r(i)"
+    )
+    catalog.flush_inlined()
+    query = "SELECT sum(big) AS total, id % 2 AS odd FROM t GROUP BY odd ORDER BY odd"
+    expected = [(22350, 0), (22500, 1)]
+    result = catalog.sql(query)
+    assert result.columns == ("total", "odd")
+    assert result.types == ("HUGEINT", "BIGINT")
+    assert result.to_rows() == expected
+    assert result.to_arrow().schema == catalog.sql(query).schema
+    assert [batch.num_rows for batch in catalog.sql(query).to_batches()] == [2]
+    with pytest.raises(forklake.StatementLimit):
+        catalog.sql("FROM t", max_rows=299).to_arrow()
+    late = catalog.sql("SELECT text::INTEGER FROM t")
+    with pytest.raises(forklake.InvalidData, match="'x0'"):
+        late.to_arrow()
+    assert catalog.sql("SELECT count(*) FROM t").to_rows() == [(300,)]
+
+
+def test_a_statement_reads_rows_that_are_handed_over(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (id BIGINT, note VARCHAR)")
+    df = pd.DataFrame({"id": [1, 2, 2], "note": ["a", "b", "c"]})
+    more = {"new": df, "Old": [{"id": 2}], "arrow": pa.table({"id": [7]})}
+    catalog.sql("INSERT INTO t FROM new; DELETE FROM t USING OLD AS o WHERE t.id = o.id", data=more)
+    assert catalog.sql("FROM t, arrow", data=more).to_rows() == [(1, "a", 7)]
+    query = "SELECT a.id, b.id, o.id FROM new AS a JOIN new AS b USING (note), old AS o ORDER BY ALL"
+    assert catalog.sql(f"WITH old AS (SELECT 5 AS id) {query}", data=more).to_rows() == [
+        (1, 1, 5),
+        (2, 2, 5),
+        (2, 2, 5),
+    ]
+    merged = "MERGE INTO t USING new AS n ON t.id = n.id WHEN NOT MATCHED AND n.note = 'b' THEN INSERT"
+    assert catalog.sql(merged, data=more).rows_affected == 1
+    with catalog.transaction() as tx:
+        assert tx.sql("SELECT count(*) FROM new", data=more).to_rows() == [(3,)]
+
+
+def test_rows_that_are_handed_over_hide_nothing_and_are_kept_by_nothing(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t AS SELECT 1 AS id; CREATE VIEW v AS FROM t")
+    rows = {"T": [{"id": 99}], "new": [{"id": 3}]}
+    assert catalog.sql("FROM v", data=rows).to_rows() == [(1,)]
+    for text, error, said in (
+        ("FROM t", forklake.InvalidSql, "data has this name too"),
+        ("CREATE VIEW w AS FROM new", forklake.TableNotFound, "new"),
+        ("FROM new AT (VERSION => 2)", forklake.TableNotFound, "new"),
+        ("FROM main.new", forklake.TableNotFound, "new"),
+    ):
+        with pytest.raises(error, match=said):
+            catalog.sql(text, data=rows)
+    with pytest.raises(forklake.TableNotFound):
+        catalog.sql("FROM new")
+    for data in ([1], {"a": [{"b": 1}], "A": [{"b": 2}]}, {1: [{"a": 1}]}):
+        with pytest.raises(forklake.InvalidArgument):
+            catalog.sql("SELECT 1", data=data)  # pyright: ignore[reportArgumentType]
+    for source in (17, "text", [1, 2]):
+        with pytest.raises(forklake.InvalidData):
+            catalog.sql("SELECT 1", data={"a": source})
+
+
+def test_a_table_that_is_younger_than_a_snapshot_is_not_proposed_in_its_own_place(
+    catalog: forklake.Catalog,
+) -> None:
+    before = catalog.snapshot
+    catalog.sql("CREATE TABLE t (id INT)")
+    with pytest.raises(forklake.TableNotFound, match=f"at snapshot {before}: it is younger"):
+        catalog.sql(f"FROM t AT (VERSION => {before})")

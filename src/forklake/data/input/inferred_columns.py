@@ -41,6 +41,23 @@ def derived(source: Any, *, rows: bool) -> tuple[ColumnSource, Rows | None]:
             return source, None
 
 
+def table_of(source: Any) -> pa.Table:
+    """Rows that people hand over as an Arrow table of its own."""
+    _, rows = derived(source, rows=True)
+    match rows:
+        case pa.Table():
+            return rows
+        case pa.RecordBatch():
+            return pa.Table.from_batches([rows])
+        case pa.RecordBatchReader():
+            return rows.read_all()
+        case _:
+            raise InvalidData(
+                "rows are a DataFrame, Arrow data, a list of dicts or a dict of columns, "
+                f"not {type(source).__name__}"
+            )
+
+
 def _is_column(values: object) -> bool:
     """Whether something is the values of a column, and not its type."""
     if isinstance(

@@ -18,6 +18,8 @@ from forklake.lazy.duckdb import duckdb
 from forklake.scan.scan_plan import ScanPlan
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
+_MANY = 1_000_000
+"""Rows of files from which on a query is worth waiting until it is known how its own are wanted."""
 
 
 class Rows:
@@ -40,7 +42,10 @@ class Rows:
         self._give_back: Callable[[], None] | None = give_back
         self._most_rows = most_rows
         self._seconds = seconds
+        self.names: tuple[str, ...] = ()
         self.types: tuple[str, ...] = ()
+        self._relation: Any = None
+        """A query that was bound, and that is computed when its rows are asked for."""
         self._reader: Any = None
         self._schema: pa.Schema | None = None
 
@@ -55,8 +60,10 @@ class Rows:
                 self._reader = connection.to_arrow_reader(BATCH_ROWS)
             else:
                 description = self._begin_relation(connection, sql)
+            self.names = tuple(str(column[0]) for column in description)
             self.types = tuple(str(column[1]) for column in description)
-            self._schema = pa.schema([_plain_field(field) for field in self._reader.schema])
+            if self._relation is None:
+                self._schema = _plain_schema(self._reader.schema)
 
     def _begin_relation(self, connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
         """Without parameters: DuckDB 2.0 holds a statement's own result in memory as a whole first."""
@@ -66,7 +73,10 @@ class Rows:
                 self._reader = pa.table({}).to_reader()
                 return []
             _check_types(relation.description)
-            self._reader = relation.to_arrow_reader(BATCH_ROWS)
+            if self._most_rows is None and sum(map(_rows_read, self._plans)) >= _MANY:
+                self._relation = relation
+            else:
+                self._reader = relation.to_arrow_reader(BATCH_ROWS)
         except duckdb.Error:
             # What fails here leaves its transaction behind, and the next would be refused for that.
             connection.execute("SELECT 1")
@@ -76,13 +86,18 @@ class Rows:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
+        if self._relation is not None:
+            with self._watched():
+                self._reader, self._relation = self._relation.to_arrow_reader(BATCH_ROWS), None
+                self._schema = _plain_schema(self._reader.schema)
         if self._schema is None:
             raise AssertionError("a query is begun before its schema is asked for")
         return self._schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, once."""
-        reader, count = self._reader, 0
+        schema, count = self.schema, 0
+        reader = self._reader
         if reader is None:
             raise AssertionError("a query is begun before its rows are asked for")
         try:
@@ -94,19 +109,28 @@ class Rows:
                             f"the statement returns more than {self._most_rows:,} rows, which is its limit: "
                             "add a LIMIT, or ask for fewer"
                         )
-                    yield _plain(batch, self.schema)
+                    yield _plain(batch, schema)
         finally:
             self.close()
 
     def all(self) -> pa.Table:
         """All rows."""
-        return pa.Table.from_batches(list(self.batches()), self.schema)
+        if self._relation is None:
+            return pa.Table.from_batches(list(self.batches()), self.schema)
+        try:
+            with self._watched():
+                # As a stream, DuckDB hands them out one after the other.
+                found = self._relation.to_arrow_table(BATCH_ROWS)
+            schema = _plain_schema(found.schema)
+            return pa.Table.from_batches([_plain(batch, schema) for batch in found.to_batches()], schema)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Give the workbench back."""
         give_back, self._give_back = self._give_back, None
         if give_back is not None:
-            self._reader = None
+            self._reader = self._relation = None
             give_back()
 
     @contextmanager
@@ -147,6 +171,14 @@ def _check_types(description: Sequence[Any]) -> None:
             raise InvalidSql(
                 f'column "{name}" is {type}, which Arrow does not have: CAST it to JSON or VARCHAR'
             )
+
+
+def _rows_read(plan: ScanPlan) -> int:
+    return sum(place.file.record_count for place in plan.files)
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([_plain_field(field) for field in schema])
 
 
 def _plain_field(field: pa.Field) -> pa.Field:

@@ -8,7 +8,9 @@ _ONE_LAKE = "a session works in one lake; open another with forklake.connect(url
 _ROLES = "who may read or write is a matter of the database with the metadata and of the storage"
 _EXTENSIONS = "extensions are installed with Python's packages, as in pip install 'forklake[s3]'"
 _MOVED = "copy tables with COPY (FROM t) TO 'file.parquet' (FORMAT parquet) and COPY t FROM 'file.parquet'"
-_TEMPORARY = "use WITH … AS (…), or hand over a DataFrame; tables of a lake are there for everybody"
+_TEMPORARY = (
+    "use WITH … AS (…), or hand rows over, sql(text, data={'name': df}): a lake has no tables of one session"
+)
 _NO_ROWS_OF_ITS_OWN = "nothing has to be vacuumed or analyzed by hand; CHECKPOINT compacts and cleans"
 _UPSERT = "MERGE INTO … USING (id) WHEN MATCHED THEN UPDATE WHEN NOT MATCHED THEN INSERT does that"
 
