@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "forklake"
 CODE = re.compile(r"`([^`\n]+)`")
 PLACE = re.compile(r"(?:[a-z_]+/)+|(?:[a-z_]+/)*[a-z_]+(?:\.[a-z]+)*\.(?:py|sql)")
-TABLE_ROW = re.compile(r"^\| `([a-z_/]+(?:\.py)?)` \| (.*) \|$", re.MULTILINE)
+TABLE_ROW = re.compile(r"^\| `([a-z0-9_/]+(?:\.py)?)` \| (.*) \|$", re.MULTILINE)
 DIAGRAM = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

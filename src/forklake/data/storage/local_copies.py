@@ -84,7 +84,7 @@ class LocalCopies:
     def _make_room(self, needed: int) -> None:
         """Remove what was used longest ago, so that one more fits. A file that is open stays readable."""
         found: list[tuple[float, int, Path]] = []
-        for path in self.folder.glob("*/*"):
+        for path in self.folder.glob("??/*"):
             with suppress(FileNotFoundError):
                 known = path.stat()
                 found.append((known.st_mtime, known.st_size, path))
