@@ -1,0 +1,210 @@
+"""Indexes of sorted keys: the rows whose keys are in a range, begin with a text, are listed, or are NULL.
+
+Entries are the keys themselves, ordinal and position, sorted by the keys in their order. Of several columns,
+a condition has to limit the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+from uuid import UUID
+
+from forklake.errors import InvalidQuery
+from forklake.index.btree_conditions import NULL_KEY, Fences, answered, holds, limits
+from forklake.index.equal_keys import matching, wanted_keys
+from forklake.index.found_rows import found
+from forklake.index.key_values import name_of, plain
+from forklake.index.keyed_segment import (
+    GROUP_ROWS,
+    Layout,
+    Written,
+    check_columns,
+    checked_parameters,
+    group_rows_of,
+    groups_with,
+    numbered_batches,
+    plain_fence,
+    summary_of,
+    typed,
+    write_merged,
+    write_sorted,
+)
+from forklake.index.kind import Alive, Found, Hits, Part, Segment, SegmentFile
+from forklake.index.segment_parquet import ORDINAL, POSITION, Footer, footer_of, kept, read_groups
+from forklake.lazy.arrow import pa
+from forklake.lazy.numpy import np
+from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary, Support
+from forklake.model.sql.predicate_tree import Node
+from forklake.model.types.data_types import DataType
+from forklake.model.types.sort_keys import LOWEST, max_key, min_key
+
+FORMAT, VERSION = "forklake-btree", 1
+_AT_ONCE = 32
+"""How many row groups are in memory at a time."""
+
+
+class Btree:
+    """The kind `btree`."""
+
+    name = "btree"
+    maintain: Maintenance = "commit"
+    _DEFAULTS: ClassVar[Parameters] = {"row_group_rows": GROUP_ROWS}
+
+    def check(self, spec: IndexSpec) -> Parameters:
+        """Keys of all types that have an order."""
+        check_columns(spec)
+        return checked_parameters(spec, self._DEFAULTS)
+
+    def train(self, spec: IndexSpec, sample: Iterable[pa.RecordBatch], out: Path) -> SegmentSummary | None:
+        """There is nothing to train."""
+        return None
+
+    def build(
+        self, spec: IndexSpec, parts: Iterable[Part], out: Path, model: SegmentFile | None = None
+    ) -> SegmentSummary:
+        """Write a segment. NULL has entries too."""
+        layout = _layout(spec)
+        names = [name for name, _ in (*layout.keys, *layout.others)]
+
+        def entries() -> Iterable[pa.Table]:
+            for batch, ordinals, positions in numbered_batches(parts):
+                columns = {name: batch.column(name) for name in names}
+                yield pa.table({**columns, ORDINAL: ordinals, POSITION: positions})
+
+        written = write_sorted(entries(), layout, {}, out)
+        return summary_of(written, layout, *_bounds(spec, written))
+
+    def merge(
+        self,
+        spec: IndexSpec,
+        segments: Sequence[Segment],
+        ordinals: Sequence[Mapping[int, int]],
+        out: Path,
+    ) -> SegmentSummary:
+        """Write one segment of several."""
+        layout = _layout(spec)
+        written = write_merged(segments, ordinals, layout, {}, out)
+        return summary_of(written, layout, *_bounds(spec, written))
+
+    def supports(self, spec: IndexSpec, node: Node) -> Support:
+        """Conditions on the keys that limit the first of them."""
+        part, support = answered(spec, node)
+        return support if support is Support.NO or limits(part, spec.keys[0].id) else Support.NO
+
+    def filter(
+        self, spec: IndexSpec, segments: Sequence[Segment], node: Node, *, with_rows: bool = False
+    ) -> Found:
+        """The rows for which a condition is TRUE, as far as it speaks of the keys."""
+        part, _ = answered(spec, node)
+        names = _names(spec, with_rows)
+        hits: list[tuple[int, pa.Table]] = []
+        for number, segment in enumerate(segments):
+            footer = _footer(segment)
+            groups = np.flatnonzero(_groups(spec, segment, footer, part)).tolist()
+            for first in range(0, len(groups), _AT_ONCE):
+                entries = read_groups(segment.file, footer, groups[first : first + _AT_ONCE], names)
+                hits.append((number, entries.filter(holds(part, spec.keys, entries))))
+        return _found(spec, hits, with_rows)
+
+    def probe(self, spec: IndexSpec, segments: Sequence[Segment], keys: pa.Table) -> Found:
+        """The rows that have one of the keys of a table."""
+        types = [column.data_type for column in spec.keys]
+        wanted = [plain(keys.column(str(column.id)), column.data_type) for column in spec.keys]
+        whole = pa.table(wanted, [str(column.id) for column in spec.keys]).drop_null()
+        values = [column.combine_chunks() for column in whole.columns]
+        hits: list[tuple[int, pa.Table]] = []
+        for number, segment in enumerate(segments):
+            footer = _footer(segment)
+            groups = groups_with(footer, values, types).tolist() if footer.rows and len(whole) else []
+            for first in range(0, len(groups), _AT_ONCE):
+                chunk = groups[first : first + _AT_ONCE]
+                entries = read_groups(segment.file, footer, chunk, _names(spec, False))
+                hits.append((number, entries.filter(matching(spec, entries, whole))))
+        return _found(spec, hits, False)
+
+    def estimate(self, spec: IndexSpec, segment: Segment, node: Node) -> int:
+        """The entries of the row groups to read; for keys that are listed, what the commonest has."""
+        part, _ = answered(spec, node)
+        footer = _footer(segment)
+        mask = _groups(spec, segment, footer, part)
+        rows = int(np.array(footer.rows, np.int64)[mask].sum())
+        for count in range(1, len(spec.keys) + 1):
+            keys = wanted_keys(IndexSpec(spec.kind, spec.keys[:count]), part)
+            if keys is not None:
+                rows = min(rows, keys.num_rows * footer.facts["most"][count - 1])
+        return rows
+
+    def search(
+        self,
+        spec: IndexSpec,
+        segments: Sequence[Segment],
+        loose: pa.Table | None,
+        query: object,
+        k: int,
+        alive: Alive,
+        params: Parameters,
+        share: float = 1.0,
+    ) -> Hits:
+        """Nothing is searched here."""
+        raise InvalidQuery("a B-tree finds rows by conditions such as id > 7: it has nothing to search")
+
+
+def _found(spec: IndexSpec, hits: list[tuple[int, pa.Table]], with_rows: bool) -> Found:
+    columns = (*spec.keys, *spec.include) if with_rows else None
+    return found(hits or [(0, _layout(spec).schema.empty_table())], columns)
+
+
+def _layout(spec: IndexSpec) -> Layout:
+    return Layout(FORMAT, VERSION, typed(spec.keys), typed(spec.include), group_rows_of(spec))
+
+
+def _names(spec: IndexSpec, with_rows: bool) -> list[str]:
+    layout = _layout(spec)
+    return layout.schema.names if with_rows else [*layout.key_names, ORDINAL, POSITION]
+
+
+def _footer(segment: Segment) -> Footer:
+    return footer_of(segment.file, FORMAT, VERSION)
+
+
+def _groups(spec: IndexSpec, segment: Segment, footer: Footer, node: Node) -> np.ndarray:
+    fences = kept(
+        segment.file, ("fences", *(column.type for column in spec.keys)), lambda: _fences(spec, footer)
+    )
+    return fences.where(node, [column.id for column in spec.keys])
+
+
+def _fences(spec: IndexSpec, footer: Footer) -> tuple[Fences, int]:
+    """Fences as text, whose order holds whatever types the keys had and have."""
+    lows: list[list[str]] = []
+    highs: list[list[str]] = []
+    for at, column in enumerate(spec.keys):
+        values = _raw(plain_fence(footer.fences.column(at), column.data_type), column.data_type)
+        lows.append([_text(value, column.data_type, min_key) for value in values[0::2]])
+        highs.append([_text(value, column.data_type, max_key) for value in values[1::2]])
+    size = sum(len(key) + 50 for keys in (*lows, *highs) for key in keys)
+    return Fences(lows, highs), size
+
+
+def _raw(values: pa.Array, type: DataType) -> list[object]:
+    """Values as `key_of` takes them."""
+    if name_of(type) == "uuid":
+        return [None if value is None else UUID(bytes=value) for value in values.to_pylist()]
+    if name_of(type) in ("int128", "uint128"):
+        return [None if value is None else int(value) for value in values.to_pylist()]
+    return values.to_pylist()
+
+
+def _text(value: Any, type: DataType, bound: Callable[[Any, DataType], str | None]) -> str:
+    if value is None:
+        return NULL_KEY
+    return bound(value, type) or LOWEST
+
+
+def _bounds(spec: IndexSpec, written: Written) -> tuple[str | None, str | None]:
+    """The lowest and the highest key in the first column, as order-preserving text."""
+    type = spec.keys[0].data_type
+    low, high = (_raw(plain(edge, type), type) for edge in (written.low, written.high))
+    return (_text(low[0], type, min_key), _text(high[0], type, max_key)) if low and high else (None, None)

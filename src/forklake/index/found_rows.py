@@ -1,0 +1,60 @@
+"""What a kind found, as positions by data file. No row passes through Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from forklake.index.key_values import shown
+from forklake.index.kind import Found, Positions
+from forklake.index.segment_parquet import ORDINAL, POSITION
+from forklake.lazy.arrow import pa
+from forklake.lazy.numpy import np
+from forklake.model.entities import Column
+
+SEGMENT = "segment"
+
+
+def found(hits: Sequence[tuple[int, pa.Table]], columns: Sequence[Column] | None) -> Found:
+    """Entries of segments, by the number of each; with the columns that entries hold if they are wanted."""
+    positions: dict[tuple[int, int], Positions] = {}
+    by_segment: dict[int, list[pa.Table]] = {}
+    for number, table in hits:
+        by_segment.setdefault(number, []).append(table)
+    for number, tables in by_segment.items():
+        table = pa.concat_tables(each.select([ORDINAL, POSITION]) for each in tables)
+        positions |= {(number, ordinal): found for ordinal, found in by_ordinal(table).items()}
+    return Found(positions, None if columns is None else _rows(hits, columns))
+
+
+def by_ordinal(table: pa.Table) -> Mapping[int, Positions]:
+    """Positions by ordinal, ascending and each once."""
+    ordinals, positions = (table.column(name).to_numpy() for name in (ORDINAL, POSITION))
+    order = np.lexsort((positions, ordinals))
+    ordinals, positions = ordinals[order], positions[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (np.diff(ordinals) != 0) | (np.diff(positions) != 0)
+    ordinals, positions = ordinals[new], positions[new]
+    present, starts = np.unique(ordinals, return_index=True)
+    ends = [*starts.tolist(), len(ordinals)][1:]
+    return {
+        ordinal: pa.array(positions[start:end], pa.int64())
+        for ordinal, start, end in zip(present.tolist(), starts.tolist(), ends, strict=True)
+    }
+
+
+def _rows(hits: Sequence[tuple[int, pa.Table]], columns: Sequence[Column]) -> pa.Table:
+    tables = [
+        pa.table(
+            {
+                SEGMENT: pa.array(np.full(table.num_rows, number), pa.int64()),
+                ORDINAL: table.column(ORDINAL).cast(pa.int64()),
+                POSITION: table.column(POSITION),
+                **{
+                    str(column.id): shown(table.column(str(column.id)), column.data_type)
+                    for column in columns
+                },
+            }
+        )
+        for number, table in hits
+    ]
+    return pa.concat_tables(tables)
