@@ -14,6 +14,7 @@ from forklake.store.row_sets import (
     DELETE_FILES,
     ENDS,
     ENTITIES,
+    INDEX_FILES,
     INSERTED,
     OLDEST_SNAPSHOTS,
     UPDATED,
@@ -101,7 +102,8 @@ def test_heads_are_updated_by_their_catalogs(lake: forklake.Lake, database: Data
 
 
 def test_ends_reach_live_rows_of_one_catalog(database: Database, raw: RunSql) -> None:
-    written: dict[str, RowSet] = {**ENTITIES, "data_file": DATA_FILES, "delete_file": DELETE_FILES}
+    files = {"data_file": DATA_FILES, "delete_file": DELETE_FILES, "index_file": INDEX_FILES}
+    written: dict[str, RowSet] = {**ENTITIES, **files}
     assert written.keys() == ENDS.keys()
     for entity, ended in ENDS.items():
         rows = written[entity]

@@ -63,6 +63,6 @@ def test_one_table_altered_in_many_ways_is_noted_once() -> None:
 @pytest.mark.parametrize("verb", list(Verb))
 def test_every_verb_can_be_told_in_words_and_in_notation(verb: Verb) -> None:
     change = Change(verb, 3, 1, "main", "thing")
-    assert describe(change).split()[0] in {"catalog", "schema", "table", "view", "macro"}
+    assert describe(change).split()[0] in {"catalog", "schema", "table", "view", "macro", "index"}
     assert '"thing"' in describe(change)
     assert ":" in notation([change])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
+from forklake.api.indexes import IndexVerbs
 from forklake.api.notebook import shown, table_html
 from forklake.api.rows import RowVerbs
 from forklake.api.table_statistics import TableFile, TableStats, files_of, history_of, stats_of
@@ -56,7 +57,7 @@ def sort_order_of(draft: Draft, table: Definition) -> tuple[str, ...]:
     return () if order is None else tuple(show_sort_key(key) for key in order.keys)
 
 
-class Table(RowVerbs):
+class Table(IndexVerbs, RowVerbs):
     """A table of a catalog. The handle follows the table by its id, also when it is renamed.
 
     Each change is a snapshot of its own, unless the handle came from a transaction.

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from forklake.model.changes import SORTED, Change, Verb
 from forklake.model.entities import Macro, Schema, Table, Tag, View
+from forklake.model.index import Index
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.store.entity_rows import Entity
 
@@ -44,7 +45,8 @@ def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
     before, after = pair
     entity = after if after is not None else before
     match entity:
-        case None:
+        case None | Index():
+            # Told with the name of its table.
             pass
         case Tag():
             column = "" if entity.column_id is None else entity.column_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forklake.commit.changes import Pair
+from forklake.commit.index_writes import IndexWrites
 from forklake.commit.inlining import TableWrites
 from forklake.model.changes import Change
 from forklake.model.entities import Origin
@@ -38,6 +39,8 @@ class Plan:
     """Provisional ids, in the order in which they were given out."""
     rows: tuple[TableWrites, ...] = ()
     """What becomes of the rows of tables."""
+    index_files: tuple[IndexWrites, ...] = ()
+    """What becomes of files of indexes."""
     dropped_tables: tuple[int, ...] = ()
     burnt_columns: tuple[tuple[int, int, str], ...] = ()
     """Tables with the ids and names of columns that came and went: files may know them."""

@@ -28,6 +28,9 @@ INSERTS = frozenset({Verb.INSERT})
 RESTORES = frozenset({Verb.RESTORE_TABLE})
 CHANGES_ROWS = frozenset({Verb.INSERT, Verb.DELETE})
 MERGES = frozenset({Verb.MERGE_CATALOG})
+CREATES_INDEX = frozenset({Verb.CREATE_INDEX})
+DROPS_INDEX = frozenset({Verb.DROP_INDEX})
+BUILDS_INDEX = frozenset({Verb.BUILD_INDEX})
 RETIRES = frozenset({Verb.DELETE, Verb.COMPACT, Verb.FLUSH})
 CATALOG_VERBS = frozenset(verb for verb in Verb if verb.endswith("_catalog"))
 ENTERS = (CREATES | RENAMES) - {Verb.CREATE_SCHEMA, Verb.RENAME_SCHEMA}
@@ -36,6 +39,7 @@ EVERYTHING = frozenset(Verb) - CATALOG_VERBS
 TAKEN = "the name is taken"
 OUTDATED = "rows were written for the old definition"
 ALTERED = "its columns were altered"
+INDEX_TAKEN = "the table has an index of that name"
 YIELDING = frozenset({OUTDATED, ALTERED})
 """Where it is enough to know of theirs before ours is made: the other way round, they do not collide."""
 
@@ -88,6 +92,11 @@ def same_tag(theirs: Change, ours: Change) -> bool:
     return theirs.object_id == ours.object_id and theirs.detail == ours.detail
 
 
+def same_index(theirs: Change, ours: Change) -> bool:
+    """Both are about an index of one name of the same table."""
+    return theirs.object_id == ours.object_id and fold(theirs.detail or "") == fold(ours.detail or "")
+
+
 def ours_inside_theirs(theirs: Change, ours: Change) -> bool:
     """Ours happened in the schema that theirs changed."""
     return ours.schema_id == theirs.object_id
@@ -128,8 +137,19 @@ RULES: tuple[Rule, ...] = (
     Rule("both set the same tag", TAGS, TAGS, same_tag),
     Rule(ALTERED, RESHAPES, COLUMN_TAGS, same_object),
     Rule("a comment was set on its columns", COLUMN_TAGS, RESHAPES, same_object),
-    Rule("ours restores it as it was before that", EVERYTHING, RESTORES, ours_restores),
-    Rule("ours restores all as it was before that", EVERYTHING, frozenset({Verb.RESTORE_CATALOG}), always),
+    Rule(INDEX_TAKEN, CREATES_INDEX, CREATES_INDEX, same_index),
+    Rule("the index is gone", DROPS_INDEX, DROPS_INDEX | BUILDS_INDEX, same_index),
+    Rule(ALTERED, RESHAPES, CREATES_INDEX, same_object),
+    Rule("an index was created on its columns", CREATES_INDEX, RESHAPES, same_object),
+    Rule("its indexes were changed", CREATES_INDEX | DROPS_INDEX, DROPS, same_object),
+    # What is built finds the same rows in the same files, whatever else becomes of them.
+    Rule("ours restores it as it was before that", EVERYTHING - BUILDS_INDEX, RESTORES, ours_restores),
+    Rule(
+        "ours restores all as it was before that",
+        EVERYTHING - BUILDS_INDEX,
+        frozenset({Verb.RESTORE_CATALOG}),
+        always,
+    ),
 )
 
 # Who drops a table in a transaction has seen what it holds, or nearly so; a fork may be of long ago.

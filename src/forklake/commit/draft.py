@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from forklake.commit.changes import Pair, changes_of
 from forklake.commit.commit_plan import Plan
-from forklake.commit.draft_definitions import DraftDefinitions
+from forklake.commit.draft_indexes import DraftIndexes
+from forklake.commit.index_writes import IndexWrites, changes_of_indexes, index_writes
 from forklake.commit.inlining import TableWrites
 from forklake.commit.write_rows import changes_of_rows
 from forklake.errors import (
@@ -27,7 +28,7 @@ from forklake.errors import (
 from forklake.model.alike import alike
 from forklake.model.changes import Change, Verb
 from forklake.model.entities import Column, Macro, MacroImpl, Origin, Schema, Table, Tag, View
-from forklake.model.ids import ColumnId, MacroId, SchemaId, SnapshotId, TableId, ViewId
+from forklake.model.ids import ColumnId, IndexId, MacroId, SchemaId, SnapshotId, TableId, ViewId
 from forklake.model.names import QualifiedName, check_name, check_text, folder_for
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import Partitioning, SortOrder
@@ -42,13 +43,15 @@ _KINDS: dict[type, Literal["schema", "table", "view", "macro"]] = {
     Macro: "macro",
 }
 
+_WHOLE = (Verb.CREATE_TABLE, Verb.DROP_TABLE)
+
 K = TypeVar("K")
 E = TypeVar("E", Schema, Table, View, Macro, Tag, Partitioning, SortOrder)
 R = TypeVar("R", Table, View)
 T = TypeVar("T")
 
 
-class Draft(DraftDefinitions):
+class Draft(DraftIndexes):
     """A catalog at its base, with what was changed since."""
 
     def __init__(self, state: CatalogState, head: Head | None = None) -> None:
@@ -102,6 +105,7 @@ class Draft(DraftDefinitions):
         self._drop_rows_of(schema.id)
         for table in tables:
             self._forget_rows(table.id)
+            self._forget_indexes(table.id)
             self._tables.put(table.id, table, None)
         for view in views:
             self._views.put(view.id, view, None)
@@ -142,11 +146,13 @@ class Draft(DraftDefinitions):
             if column.id not in kept:
                 self._gone_columns[table.id, column.id] = column.name
                 self._drop_column_tags(table, column.id)
+        self._drop_indexes_of({column.id for column in table.walk()} - kept, table)
         self._tables.put(table.id, table, replace(table, columns=columns))
 
     def drop_table(self, table: Table) -> None:
         """Stage the end of a table and of all that belongs to it."""
         self._forget_rows(table.id)
+        self._forget_indexes(table.id)
         self._drop_rows_of(table.id)
         self._tables.put(table.id, table, None)
 
@@ -254,6 +260,7 @@ class Draft(DraftDefinitions):
                 return
         if after is None and before is not None:
             self._forget_rows(before.id)
+            self._forget_indexes(before.id)
             self._drop_rows_of(before.id)
 
     def bring_back(self, before: Tagged | None, after: Tagged) -> None:
@@ -294,12 +301,18 @@ class Draft(DraftDefinitions):
             *self._macros.pairs(),
             *self._tags.pairs(),
         ]
+        indexes = self._indexes.pairs()
+        files = index_writes(self._index_files)
         names: dict[int, str] = (
-            {schema.id: schema.name for schema in self.state.schemas().values()} if pairs or rows else {}
+            {schema.id: schema.name for schema in self.state.schemas().values()}
+            if pairs or rows or indexes or files
+            else {}
         )
         names |= {schema.id: schema.name for schema in self._schemas.live()}
         created = {
-            entity.id for before, entity in pairs if before is None and not isinstance(entity, Tag | None)
+            entity.id
+            for before, entity in (*pairs, *indexes)
+            if before is None and not isinstance(entity, Tag | None)
         }
         new_ids = tuple(new for new in self._new_ids if new in created)
         changes = changes_of(pairs, names.get)
@@ -308,19 +321,33 @@ class Draft(DraftDefinitions):
             found = self.table(TableId(table))
             return {"schema_id": found.schema_id, "schema": names.get(found.schema_id), "name": found.name}
 
+        changes += changes_of_indexes(
+            indexes,
+            files,
+            self._index_names(files),
+            about,
+            whole={change.object_id for change in changes if change.verb in _WHOLE},
+            with_rows={table.table_id for table in rows},
+        )
         changes += changes_of_rows(rows, about)
         changes += self._restorations(changes, about)
         return Plan(
             tuple(changes),
-            tuple(pairs),
+            (*pairs, *indexes),
             dict(self._dropped_rows),
             new_ids,
             rows,
+            files,
             tuple(b.id for b, after in pairs if isinstance(b, Table) and after is None),
             tuple(self._burnt()),
             frozenset(self._returning),
             past=frozenset(self.past),
         )
+
+    def _index_names(self, files: Sequence[IndexWrites]) -> dict[IndexId, str]:
+        """The names of indexes that files are added to."""
+        tables = [self.table(TableId(writes.table_id)) for writes in files]
+        return {index.id: index.name for table in tables for index in self.indexes(table)}
 
     def _restorations(
         self, changes: Sequence[Change], about: Callable[[int], Mapping[str, Any]]

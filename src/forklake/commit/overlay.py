@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from forklake.model.entities import Macro, Schema, Table, Tag, View
+from forklake.model.index import Index
 from forklake.model.table.layout import Partitioning, SortOrder
 
 K = TypeVar("K")
-E = TypeVar("E", Schema, Table, View, Macro, Tag, Partitioning, SortOrder)
+E = TypeVar("E", Schema, Table, View, Macro, Tag, Partitioning, SortOrder, Index)
 
 
 class Overlay(Generic[K, E]):

@@ -11,13 +11,15 @@ from forklake.commit.adopt import adopt
 from forklake.commit.changes import Pair
 from forklake.commit.commit_plan import Plan
 from forklake.commit.conflicts import DROPPED, MERGE_RULES, RULES, conflict_error, conflicts
+from forklake.commit.index_writes import GivenIds, end_useless_files, index_file_ids_needed, write_index_files
 from forklake.commit.retry import commit_once
 from forklake.commit.table_statistics import StatisticsCache
 from forklake.commit.write_rows import file_ids_needed, spaces_needed, write_rows
 from forklake.errors import CatalogNotFound, CommitConflict, ForklakeError, InvalidData
 from forklake.model.changes import SORTED, Change, Verb, from_footprint, notation, to_footprint
 from forklake.model.entities import Macro, Origin
-from forklake.model.ids import CatalogId, SnapshotId, TableId
+from forklake.model.ids import CatalogId, IndexFileId, SnapshotId, TableId
+from forklake.model.index import Index
 from forklake.model.snapshots import Author, Head
 from forklake.model.table.statistics import TableStatistics
 from forklake.store.backend import Allocation, Database, LockedHead, Record, Session
@@ -94,7 +96,7 @@ def publish(
             base.catalog_id,
             only_at=only_at,
             catalog_ids=len(plan.new_ids) + spaces_needed(plan.rows),
-            file_ids=file_ids_needed(plan.rows),
+            file_ids=file_ids_needed(plan.rows) + index_file_ids_needed(plan.index_files),
         )
         if locked is None and not rebase:
             raise StaleBase(f"the catalog has moved on since snapshot {base.snapshot_id}")
@@ -152,15 +154,30 @@ def _write(
     reshaped = sorted({one.object_id for one in changes if one.verb in _RESHAPING and one.detail != SORTED})
     add_schema_versions(session, head, reshaped)
     statistics: dict[TableId, TableStatistics] = {}
+    files: GivenIds = {}
     if plan.rows:
         spaces = numbers.catalog_ids[len(plan.new_ids) :]
-        statistics = write_rows(
+        statistics, files = write_rows(
             session, plan.rows, head, at.snapshot_id, numbers, lambda old: ids.get(old, old), spaces, known
         )
     if plan.merged is not None:
         adopt(session, plan.merged, plan.rows, head)
+    if plan.index_files:
+        free = numbers.file_ids[file_ids_needed(plan.rows) :]
+        write_index_files(session, head, plan.index_files, free, lambda old: ids.get(old, old), files)
+    end_useless_files(session, head, *_useless_index_files(plan, rebased=rebased))
     session.record(record_of(head, numbers, changes, author))
     return Published(head, tuple(pairs), ids, rebased, at.snapshot_id, statistics)
+
+
+def _useless_index_files(plan: Plan, *, rebased: bool) -> tuple[set[int], set[IndexFileId]]:
+    """Tables of which files of indexes may have to end, and those that are replaced."""
+    tables = {table.table_id for table in plan.rows if any(key.entity == "data_file" for key in table.ended)}
+    tables |= {before.table_id for before, after in plan.pairs if isinstance(before, Index) and after is None}
+    # An index that files were added to may be gone by now.
+    tables |= {table.table_id for table in plan.index_files if table.replaced or rebased}
+    replaced = {file for table in plan.index_files for file in table.replaced}
+    return {table for table in tables if table >= 0}, replaced
 
 
 def _relies_on_others(plan: Plan) -> bool:

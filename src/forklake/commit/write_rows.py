@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any
 
+from forklake.commit.index_writes import GivenIds
 from forklake.commit.inlining import InlinedRows, ReturnedRows, TableWrites
 from forklake.commit.staged import AddedFile
 from forklake.commit.table_statistics import StatisticsCache, read_statistics
@@ -73,8 +74,11 @@ def write_rows(
     ids: Renumber,
     spaces: Sequence[int],
     remembered: StatisticsCache,
-) -> dict[TableId, TableStatistics]:
-    """Add files, deletes and inlined rows, and count them. `at` is the snapshot that the commit follows."""
+) -> tuple[dict[TableId, TableStatistics], GivenIds]:
+    """Add files, deletes and inlined rows, and count them. `at` is the snapshot that the commit follows.
+
+    Gives what there is of each table now, and what provisional ids of its files became.
+    """
     known = read_statistics(session, head, at, writes, spaces, remembered)
     free = iter(numbers.file_ids)
     sets = FileWrites(session, head)
@@ -87,7 +91,10 @@ def write_rows(
         if table.returned:
             add_defaults(session, head, list(table.returned.values()), table.defaults)
     write_statistics(session, head, [(table.table_id, table.before, table.statistics) for table in tables])
-    return {TableId(table.table_id): table.statistics for table in tables}
+    return (
+        {TableId(table.table_id): table.statistics for table in tables},
+        {one.table_id: {**table.given, **table.returned} for one, table in zip(writes, tables, strict=True)},
+    )
 
 
 class _TableRows:
@@ -111,7 +118,7 @@ class _TableRows:
         self._free = free
         self._ids = ids
         self._sets = sets
-        self._given: dict[int, int] = {}
+        self.given: dict[int, int] = {}
         """What provisional ids of files and mappings became."""
         self.returned: dict[int, int] = {}
         """What provisional ids of files that count again became."""
@@ -161,7 +168,7 @@ class _TableRows:
 
     def _add_mappings(self) -> None:
         for mapping in self._writes.mappings:
-            number = self._given[mapping.id] = next(self._free)
+            number = self.given[mapping.id] = next(self._free)
             self._sets.add_mapping(self.table_id, number, mapping)
 
     def _bring_back(self, file: ReturnedRows) -> None:
@@ -177,7 +184,7 @@ class _TableRows:
 
     def _add_file(self, file: AddedFile) -> None:
         written = file.written
-        number = self._given[file.id] = next(self._free)
+        number = self.given[file.id] = next(self._free)
         self._sets.add_data_file(
             self.table_id,
             number,
@@ -188,7 +195,7 @@ class _TableRows:
             written.file_size_bytes,
             written.footer_size,
             partition=None if written.partition_id is None else self._ids(written.partition_id),
-            mapping=None if file.mapping_id is None else self._given.get(file.mapping_id, file.mapping_id),
+            mapping=None if file.mapping_id is None else self.given.get(file.mapping_id, file.mapping_id),
             newest_row=file.newest_row,
         )
         stats = tuple(written.stats)
@@ -233,6 +240,6 @@ class _TableRows:
 
     def _data_file(self, file: int, deleted: int) -> int:
         """The number of a file that lost rows; those of a file that this commit adds do not count at all."""
-        if file in self._given:
+        if file in self.given:
             self._records -= deleted
-        return self._given.get(file, self.returned.get(file, file))
+        return self.given.get(file, self.returned.get(file, file))

@@ -64,7 +64,7 @@ class Committer:
             # Nobody else changed anything, so the new structure is known without reading it.
             context.states.put(draft.state.after(published.head, published.pairs), latest=True)
         # Some files were emptied again before the commit, or written by a verb that failed.
-        kept = {path for table in plan.rows for path in table.paths}
+        kept = {path for table in (*plan.rows, *plan.index_files) for path in table.paths}
         context.discard([path for path in draft.written if path not in kept])
         return published
 
@@ -76,7 +76,7 @@ class Committer:
 
 def _check_needs_no_message(plan: Plan) -> None:
     """Refuse a commit without a message, unless nothing that can be read is another afterwards."""
-    if any(change.verb not in (Verb.COMPACT, Verb.FLUSH) for change in plan.changes):
+    if any(change.verb not in (Verb.COMPACT, Verb.FLUSH, Verb.BUILD_INDEX) for change in plan.changes):
         raise InvalidArgument(
             "commits need a message here (option require_commit_message): give message='…', or in SQL "
             "CALL set_commit_message(author, message) in a transaction"

@@ -47,7 +47,7 @@ from forklake.store.lineages import hold_lineages
 from forklake.store.paths import own_data_paths
 
 _AT_ONCE = 5_000
-_KINDS: tuple[FileKind, ...] = ("data_file", "delete_file")
+_KINDS: tuple[FileKind, ...] = ("data_file", "delete_file", "index_file")
 _LOOKING_THREADS = 16
 
 

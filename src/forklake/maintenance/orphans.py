@@ -111,7 +111,7 @@ def _look(
     for batch in _batches(storage.files(folder, relative)):
         orphans = _orphans(database, storage, batch, age, found, relative=relative, unknown=unknown)
         if found.paths is not None:
-            orphans = (file for file in orphans if file.path.endswith(".parquet"))
+            orphans = (file for file in orphans if _is_listed(file.path))
         gone = list(orphans) if dry_run else _removed(storage, orphans, found, relative=relative)
         if not dry_run and relative:
             own = (file.path for file in gone if is_ours(file.path, True))
@@ -121,6 +121,11 @@ def _look(
         if found.paths is not None:
             found.paths += [storage.address(file.path, relative) for file in gone]
         steps.add(len(batch))
+
+
+def _is_listed(path: str) -> bool:
+    """Whether a file is one that lakes have: others may keep anything else beside them."""
+    return path.endswith(".parquet") or is_ours(path, True)
 
 
 def _batches(files: Iterable[StoredFile]) -> Iterator[list[StoredFile]]:

@@ -41,6 +41,9 @@ class Verb(StrEnum):
     CREATE_MACRO = "create_macro"
     RENAME_MACRO = "rename_macro"
     DROP_MACRO = "drop_macro"
+    CREATE_INDEX = "create_index"
+    DROP_INDEX = "drop_index"
+    BUILD_INDEX = "build_index"
     TAG_SCHEMA = "tag_schema"
     TAG_TABLE = "tag_table"
     TAG_COLUMN = "tag_column"
@@ -75,7 +78,8 @@ class Change:
     name: str | None = None
     """The name of the object after the change."""
     detail: str | None = None
-    """The key of a tag, with its column; the kind of a macro; what an insert depends on."""
+    """The key of a tag, with its column; the kind of a macro; the name of an index of the table; what an
+    insert depends on."""
     files: frozenset[int] = frozenset()
     """Ids of data files that a delete, compaction or flush changed."""
     paths: frozenset[str] = frozenset()
@@ -173,6 +177,7 @@ _PAST = {
     "delete": "lost rows",
     "compact": "was compacted",
     "flush": "was flushed",
+    "build": "was built",
 }
 
 
@@ -183,6 +188,8 @@ def describe(change: Change, *, changed: bool = False) -> str:
     label = "" if change.name is None else " " + quoted(change.name)
     if change.name is not None and change.schema not in (None, "main"):
         label = f" {quoted(change.schema or '')}.{quoted(change.name)}"
+    if noun == "index":
+        noun, label = "index", f" {quoted(change.detail or '')} of table{label}"
     return f"{noun}{label} {'has changed rows' if changed else _PAST[action]}"
 
 

@@ -17,6 +17,7 @@ _ACTIONS = {
     "copy": "materialized",
     "restore": "restored",
     "undrop": "brought back",
+    "build": "built",
 }
 _ROWS = {
     Verb.INSERT: "inserted into",
@@ -60,6 +61,8 @@ def _phrase(change: Change) -> str:
     if change.verb in _ROWS:
         return f"{_ROWS[change.verb]} {_name(change)}"
     action, _, noun = change.verb.partition("_")
+    if noun == "index":
+        return f"{_ACTIONS[action]} index {change.detail} of {_name(change)}"
     noun = "table" if noun == "column" else noun
     if action == "rename":
         return f"renamed a {noun} to {_name(change)}"

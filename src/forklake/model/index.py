@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
 
+from forklake.display import Shown
 from forklake.model.entities import Column, Origin
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, IndexFileId, IndexId, SnapshotId, TableId
 
@@ -18,6 +19,19 @@ Parameters: TypeAlias = "Mapping[str, Parameter]"
 
 FileRole = Literal["segment", "model"]
 """A segment finds rows; a model is what segments of one index were trained with and share."""
+
+
+INDEX_PREFIX = "index-"
+"""What the names of files of indexes begin with: by its name, a file is known as one that may be removed."""
+
+
+def index_file_name(stem: str, extension: str) -> str:
+    """What a new file of an index is called; `stem` is a UUID in hex and a number, as of other files."""
+    return f"{INDEX_PREFIX}{stem}.{extension}"
+
+
+GONE = DataFileId(-(2**63))
+"""In place of a data file that was gone before its segment was committed: no file has this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,22 @@ class Index:
     params: Parameters = field(default_factory=dict[str, Parameter])
     """As its kind completed and checked them."""
     origin: Origin | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo(Shown):
+    """An index in a listing."""
+
+    schema: str
+    table: str
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+    include: tuple[str, ...]
+    """Columns whose values it holds beside those that it is of."""
+    maintain: Maintenance
+    params: dict[str, Parameter]
+    id: IndexId
 
 
 @dataclass(frozen=True, slots=True)

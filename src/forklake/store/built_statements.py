@@ -27,6 +27,10 @@ COPIED = (
     "ducklake_partition_column",
     "ducklake_sort_info",
     "ducklake_sort_expression",
+    "ducklake_index",
+    "ducklake_index_column",
+    "ducklake_index_file",
+    "ducklake_index_coverage",
     "ducklake_data_file",
     "ducklake_delete_file",
     "ducklake_file_column_stats",
@@ -68,6 +72,8 @@ ADOPTED = {
     "ducklake_delete_file": "delete_file_id",
     "ducklake_column_mapping": "mapping_id",
     "ducklake_name_mapping": "mapping_id",
+    "ducklake_index_file": "index_file_id",
+    "ducklake_index_coverage": "index_file_id",
 }
 """What a merge takes over from another catalog, and by which number."""
 _ON_ADOPTION = {

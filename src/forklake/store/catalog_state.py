@@ -19,6 +19,7 @@ from forklake.model.entities import (
     View,
 )
 from forklake.model.ids import ColumnId, MacroId, SchemaId, TableId
+from forklake.model.index import Index
 from forklake.model.snapshots import Head
 from forklake.model.sql.macro_sql import default_sql
 from forklake.model.table.layout import PartitionField, Partitioning, SortOrder
@@ -38,6 +39,7 @@ from forklake.store.entity_values import (
     tag_of,
     view_of,
 )
+from forklake.store.index_values import indexes_of
 
 MOST_KEPT = 256
 """How many tables a state hands on to the next: more would cost more than reading them again."""
@@ -68,6 +70,7 @@ class CatalogState:
         self._histories: dict[int, list[ColumnName]] = {}
         self._partitionings: dict[int, dict[int, Partitioning]] = {}
         self._layouts: dict[int, tuple[Partitioning | None, SortOrder | None]] = {}
+        self._indexes: dict[int, list[Index]] = {}
         self._tags: dict[int, list[Tag]] = {}
         self._column_tags: dict[int, list[Tag]] = {}
 
@@ -142,6 +145,7 @@ class CatalogState:
             tags[row[2]].append(column_tag_of(row))
         for table in wanted:
             self._keep_layout(TableId(table), partitionings.get(table, ()), orders.get(table, ()))
+        self._keep_indexes(wanted)
         # Others may read the same state meanwhile: they find all of a table or nothing.
         self._tables |= tables
         self._column_tags |= tags
@@ -224,6 +228,21 @@ class CatalogState:
         self._read_layout(table)
         return self._layouts[table]
 
+    def indexes(self, table: TableId) -> list[Index]:
+        """The indexes of a table, in the order in which they were created."""
+        if table not in self._indexes:
+            self._keep_indexes([table])
+        return self._indexes[table]
+
+    def all_indexes(self) -> list[Index]:
+        """The indexes of all tables."""
+        return [index for indexes in indexes_of(self._rows("indexes")).values() for index in indexes]
+
+    def _keep_indexes(self, tables: Iterable[int]) -> None:
+        numbers = sorted(tables)
+        found = indexes_of(self._rows("indexes_of_tables", tables=json.dumps(numbers)))
+        self._indexes |= {table: found.get(TableId(table), []) for table in numbers}
+
     def _read_layout(self, table: TableId) -> None:
         if table not in self._layouts:
             parts, orders = self._rows("partitionings", table=table), self._rows("sort_orders", table=table)
@@ -273,7 +292,7 @@ class CatalogState:
         if not pairs:
             # Rows came or went, and the structure is the same.
             state._histories, state._tags = self._histories, self._tags
-            state._column_tags = self._column_tags
+            state._column_tags, state._indexes = self._column_tags, self._indexes
             state._partitionings, state._layouts = self._partitionings, self._layouts
         for before, _ in pairs:
             if isinstance(before, Table):

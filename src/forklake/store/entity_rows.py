@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from forklake.model.entities import Column, Macro, Origin, Schema, Table, Tag, View
-from forklake.model.ids import MacroId, SchemaId, TableId, ViewId
+from forklake.model.ids import IndexId, MacroId, SchemaId, TableId, ViewId
+from forklake.model.index import Index
 from forklake.model.names import is_absolute
 from forklake.model.table.layout import Partitioning, SortOrder
 
@@ -23,10 +24,12 @@ EntityName = Literal[
     "column_tag",
     "partition_info",
     "sort_info",
+    "index",
     "data_file",
     "delete_file",
+    "index_file",
 ]
-Entity = Schema | Table | View | Macro | Tag | Partitioning | SortOrder
+Entity = Schema | Table | View | Macro | Tag | Partitioning | SortOrder | Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,15 @@ STORED: dict[EntityName, StoredAs] = {
         "ducklake_partition_info", ("partition_id",), ("entity_id",), ("partition_id", "table_id")
     ),
     "sort_info": StoredAs("ducklake_sort_info", ("sort_id",), ("entity_id",), ("sort_id", "table_id")),
+    "index": StoredAs(
+        "ducklake_index",
+        ("index_id",),
+        ("entity_id",),
+        ("index_id", "index_uuid", "table_id", "index_name", "kind", "maintain", "params"),
+    ),
     "data_file": StoredAs("ducklake_data_file", ("data_file_id",), ("entity_id",)),
     "delete_file": StoredAs("ducklake_delete_file", ("delete_file_id",), ("entity_id",)),
+    "index_file": StoredAs("ducklake_index_file", ("index_file_id",), ("entity_id",)),
 }
 
 
@@ -146,6 +156,10 @@ def entity_rows(entity: Entity) -> dict[RowKey, tuple[Any, ...]]:
             return {RowKey("partition_info", entity.id): (entity.id, entity.table_id)}
         case SortOrder():
             return {RowKey("sort_info", entity.id): (entity.id, entity.table_id)}
+        case Index():
+            about = (entity.table_id, entity.name, entity.kind, entity.maintain)
+            params = json.dumps(dict(entity.params), ensure_ascii=False, sort_keys=True)
+            return {RowKey("index", entity.id): (entity.id, entity.uuid, *about, params)}
 
 
 def _column_rows(table: Table) -> Iterator[tuple[RowKey, tuple[Any, ...]]]:
@@ -185,6 +199,8 @@ def renumbered(entity: Entity, ids: Renumber) -> Entity:
             return replace(entity, object_id=ids(entity.object_id))
         case Partitioning() | SortOrder():
             return replace(entity, id=ids(entity.id), table_id=ids(entity.table_id))
+        case Index():
+            return replace(entity, id=IndexId(ids(entity.id)), table_id=TableId(ids(entity.table_id)))
 
 
 def origins_of(entity: Entity) -> dict[RowKey, Origin]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from forklake.model.entities import Macro, Origin
+from forklake.model.index import Index
 from forklake.model.snapshots import Head
 from forklake.model.sql.macro_sql import stored_default
 from forklake.model.table.layout import Partitioning, SortOrder
@@ -18,6 +19,7 @@ from forklake.store.row_sets import (
     BURNT_COLUMNS,
     ENDS,
     ENTITIES,
+    INDEX_COLUMNS,
     INHERITED_ENDS,
     MACRO_IMPLS,
     MACRO_PARAMETERS,
@@ -92,7 +94,7 @@ def end_files(session: Session, head: Head, tables: Sequence[int]) -> None:
     Files that were inherited are left alone: nobody reaches them without the table.
     """
     listed = json.dumps(tables)
-    for statement in ("end_data_files", "end_delete_files"):
+    for statement in ("end_data_files", "end_delete_files", "end_index_files"):
         session.execute(statement, catalog=head.catalog_id, tables=listed, snapshot=head.snapshot_id)
 
 
@@ -120,5 +122,10 @@ def _parts(entity: Entity) -> Iterator[tuple[RowSet, Row]]:
             for place, key in enumerate(entity.keys):
                 about = (written_sort_key(key), "duckdb", key.direction, key.nulls)
                 yield SORT_EXPRESSIONS, (entity.id, entity.table_id, place, *about)
+        case Index():
+            columns = [(column, "key") for column in entity.keys]
+            columns += [(column, "include") for column in entity.include]
+            for place, (column, role) in enumerate(columns):
+                yield INDEX_COLUMNS, (entity.id, place, column, role)
         case _:
             pass

@@ -38,7 +38,7 @@ class DeadFile(NamedTuple):
 
 ABANDONED = "reservation abandoned"
 """Why a file is scheduled that no row ever named."""
-FileKind = Literal["data_file", "delete_file"]
+FileKind = Literal["data_file", "delete_file", "index_file"]
 FIRST = DeadFile(CatalogId(-1), -1, "", 0)
 """Before every other."""
 
@@ -93,10 +93,13 @@ def count_out_of_reach(session: Session) -> tuple[int, int]:
 def dead_files(session: Session, kind: FileKind, after: DeadFile, most: int) -> list[DeadFile]:
     """Some of the rows of files that nobody can reach, in order."""
     given = {"catalog": after.catalog, "file": after.id, "most": most}
-    if kind == "data_file":
-        found = session.rows("dead_data_files", **given)
-    else:
-        found = session.rows("dead_delete_files", **given)
+    match kind:
+        case "data_file":
+            found = session.rows("dead_data_files", **given)
+        case "delete_file":
+            found = session.rows("dead_delete_files", **given)
+        case "index_file":
+            found = session.rows("dead_index_files", **given)
     return [DeadFile(CatalogId(catalog), file, path, size or 0) for catalog, file, path, size in found]
 
 
@@ -108,10 +111,13 @@ def schedule_files(
     Gives how many files were not scheduled before, and their bytes.
     """
     keys = json.dumps([(file.catalog, file.id) for file in dead])
-    if kind == "data_file":
-        found = session.rows("schedule_data_files", keys=keys, now=now)
-    else:
-        found = session.rows("schedule_delete_files", keys=keys, now=now)
+    match kind:
+        case "data_file":
+            found = session.rows("schedule_data_files", keys=keys, now=now)
+        case "delete_file":
+            found = session.rows("schedule_delete_files", keys=keys, now=now)
+        case "index_file":
+            found = session.rows("schedule_index_files", keys=keys, now=now)
     for table, (entity, _) in PARTS.items():
         if entity == kind:
             session.execute(f"drop_{table}", keys=keys)

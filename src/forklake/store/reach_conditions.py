@@ -18,9 +18,11 @@ PARTS: dict[str, tuple[str, str]] = {
     "ducklake_macro_parameters": ("macro", "macro_id"),
     "ducklake_partition_column": ("partition_info", "partition_id"),
     "ducklake_sort_expression": ("sort_info", "sort_id"),
+    "ducklake_index_column": ("index", "index_id"),
+    "ducklake_index_coverage": ("index_file", "index_file_id"),
 }
 """Rows that belong to others and go with them: to which entity, and by which number."""
-FILES = ("data_file", "delete_file")
+FILES = ("data_file", "delete_file", "index_file")
 """Entities of which there are so many that their rows are found batch by batch, and go by their keys."""
 VERSIONED: tuple[EntityName, ...] = tuple(name for name in STORED if name != "column")
 """Entities whose rows go when nobody reaches them; columns go with their table."""

@@ -138,6 +138,31 @@ SORT_EXPRESSIONS = RowSet(
         "null_order",
     ),
 )
+INDEX_COLUMNS = RowSet("ducklake_index_column", ("catalog_id", "index_id", "ordinal", "column_id", "role"))
+INDEX_FILES = RowSet(
+    "ducklake_index_file",
+    (
+        "catalog_id",
+        "index_file_id",
+        "index_id",
+        "table_id",
+        "begin_snapshot",
+        "path",
+        "path_is_relative",
+        "file_size_bytes",
+        "footer_size",
+        "role",
+        "format",
+        "format_version",
+        "level",
+        "entry_count",
+        "min_key",
+        "max_key",
+        "model_file_id",
+        "summary",
+    ),
+)
+INDEX_COVERAGE = RowSet("ducklake_index_coverage", ("catalog_id", "index_file_id", "ordinal", "data_file_id"))
 DATA_FILES = RowSet(
     "ducklake_data_file",
     (
@@ -283,6 +308,9 @@ INSERTED = (
     MACRO_PARAMETERS,
     PARTITION_COLUMNS,
     SORT_EXPRESSIONS,
+    INDEX_COLUMNS,
+    INDEX_FILES,
+    INDEX_COVERAGE,
     DATA_FILES,
     DELETE_FILES,
     FILE_STATS,

@@ -1,8 +1,8 @@
 """Named SQL statements, read from the `.sql` files beside this module.
 
-A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql`, `write.sql`,
-`clean.sql`, `checkpoint.sql` and `verify.sql` serve every backend; `write.embedded.sql` is for SQLite and
-DuckDB, `read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrower file counts.
+A file holds statements, each introduced by `-- name: something`. `read.sql`, `files.sql`, `indexes.sql`,
+`write.sql`, `clean.sql`, `checkpoint.sql` and `verify.sql` serve every backend; `write.embedded.sql` is for
+SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and so on: what stands in a narrower file counts.
 
 `x IN ids($name)` compares with a set of numbers, `x IN texts($name)` with one of texts, and
 `FROM texts($name) AS k(value)` lists texts; all are bound as JSON, as are `FROM spans($name)`, which lists
@@ -47,7 +47,7 @@ from forklake.store.reach_conditions import (
     unseen,
 )
 
-KINDS = ("read", "files", "write", "clean", "checkpoint", "verify")
+KINDS = ("read", "files", "indexes", "write", "clean", "checkpoint", "verify")
 _HEADER = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BODY = re.compile(r"^-- forklake:body.*?$(.*)^-- forklake:end", re.MULTILINE | re.DOTALL)
 _IDS = re.compile(r"\bIN ids\((\$\w+)\)")

@@ -90,6 +90,7 @@ def misfits(database: Database) -> Iterator[Misfit]:
         "check_masks",
         "check_files_of_tables",
         "check_deletes_of_files",
+        "check_files_of_indexes",
         "check_spans",
         "check_parts",
         "check_mappings",

@@ -12,7 +12,7 @@ from forklake.errors import MetadataNotFound, StoreError, UnsupportedVersion
 from forklake.store.backend import Database
 from forklake.store.settings import settings
 
-PRESENT = "0.5-dev5"
+PRESENT = "0.5-dev6"
 """What this code reads and writes; the schema files end by storing it."""
 MADE_BY = "forklake_version"
 """The setting that says which forklake created the lake or upgraded it last."""

@@ -39,6 +39,8 @@ SEED_KEYS = {
     "ducklake_file_column_stats": ("catalog_id", "data_file_id", "column_id"),
     "ducklake_table_column_stats": ("catalog_id", "table_id", "column_id"),
     "ducklake_partition_column": ("catalog_id", "partition_id", "partition_key_index"),
+    "ducklake_index_column": ("catalog_id", "index_id", "ordinal"),
+    "ducklake_index_coverage": ("catalog_id", "index_file_id", "ordinal"),
     "ducklake_file_partition_value": ("catalog_id", "data_file_id", "partition_key_index"),
     "ducklake_column_mapping": ("catalog_id", "mapping_id"),
     "ducklake_name_mapping": ("catalog_id", "mapping_id", "column_id"),

@@ -16,7 +16,7 @@ def test_an_empty_lake_has_its_version_and_snapshot_zero(
     lake: forklake.Lake, raw: Callable[..., Any]
 ) -> None:
     assert raw("SELECT value, scope, scope_id FROM ducklake_metadata WHERE key = 'version'") == [
-        ("0.5-dev5", None, None)
+        ("0.5-dev6", None, None)
     ]
     numbers = "SELECT snapshot_id, schema_version, next_catalog_id, next_file_id FROM ducklake_snapshot"
     assert raw(numbers) == [(0, 0, 0, 0)]
@@ -39,4 +39,4 @@ def test_the_first_catalog_is_snapshot_one_and_user_work_starts_at_two(
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_version_is_the_last_thing_that_a_schema_file_writes(dialect: Dialect) -> None:
     last = schema_script(dialect).strip().splitlines()[-1]
-    assert last == "INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev5');"
+    assert last == "INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev6');"

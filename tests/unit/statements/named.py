@@ -34,7 +34,8 @@ def named_in(prefix: str) -> set[str]:
     }
 
 
-READS, WRITES = named_in("read") | named_in("files"), named_in("write")
+READS = named_in("read") | named_in("files") | named_in("indexes")
+WRITES = named_in("write")
 # Whoever cleans a lake looks at all catalogs at once.
 CLEANING = named_in("clean") | named_in("checkpoint") | named_in("verify")
 

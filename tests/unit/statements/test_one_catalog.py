@@ -81,6 +81,8 @@ PARTS = {
     "ducklake_file_column_stats",
     "ducklake_file_partition_value",
     "ducklake_inlined_file",
+    "ducklake_index_column",
+    "ducklake_index_coverage",
     "ducklake_partition_column",
     "ducklake_sort_expression",
 }
@@ -90,12 +92,17 @@ OWN_READS = {"table_statistics": {"ducklake_table_stats", "ducklake_table_column
 # nothing of what it holds.
 _ORIGIN_READS = ("files_in_catalogs", "origins_of_files", "some_files", "others_files")
 ORIGINS = {name: {"ducklake_data_file"} for name in _ORIGIN_READS}
+ORIGINS["others_files"] = {"ducklake_data_file", "ducklake_index_file"}
 # Ends of rows that a catalog has inherited, and has copied.
 LAKE_TABLES_OF_FORKS = {"ducklake_inherited_end"}
 # Rows that a merge adds beside those that it takes over.
 ADOPTIONS = {"adopt_columns", "adopt_default"}
 # Rows of entities that end without being named one by one.
-OWN_ENDS = {"end_data_files": "ducklake_data_file", "end_delete_files": "ducklake_delete_file"}
+OWN_ENDS = {
+    "end_data_files": "ducklake_data_file",
+    "end_delete_files": "ducklake_delete_file",
+    "end_index_files": "ducklake_index_file",
+}
 SEQUENCES = {"ducklake_next_snapshot_id", "ducklake_next_catalog_id", "ducklake_next_file_id"}
 
 

@@ -1,15 +1,18 @@
-"""Files of a table that we wrote ourselves, told by their names. Pure."""
+"""Files of a table and of its indexes that we wrote ourselves, told by their names. Pure."""
 
 from __future__ import annotations
 
 import re
 
+from forklake.model.index import INDEX_PREFIX
+
 SPARK_FOLDER = "spark-"
 """What Spark writes is in a folder of its own that begins like this, under names that Spark gives."""
 
 _OURS = re.compile(
-    r"(?:.*/)?(?:(?:delete-)?[0-9a-f-]{32,36}(?:-\w+)*-\d+(?:-deletes)?"
-    rf"|{SPARK_FOLDER}[0-9a-f]{{12,32}}/(?:\w+=[^/]*/)*part-\d+-[0-9a-f-]{{36}}[^/]*)\.parquet"
+    r"(?:.*/)?(?:(?:delete-)?[0-9a-f-]{32,36}(?:-\w+)*-\d+(?:-deletes)?\.parquet"
+    rf"|{SPARK_FOLDER}[0-9a-f]{{12,32}}/(?:\w+=[^/]*/)*part-\d+-[0-9a-f-]{{36}}[^/]*\.parquet"
+    rf"|{INDEX_PREFIX}[0-9a-f-]{{32,36}}(?:-\w+)*-\d+\.\w+)"
 )
 
 

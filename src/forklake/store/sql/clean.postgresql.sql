@@ -6,6 +6,7 @@ SELECT k.value
  WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.data_path = k.value)
    AND k.value NOT IN (SELECT substr(f.path, 1, strpos(f.path, '/')) FROM ducklake_data_file f
                        UNION ALL SELECT substr(f.path, 1, strpos(f.path, '/')) FROM ducklake_delete_file f
+                       UNION ALL SELECT substr(f.path, 1, strpos(f.path, '/')) FROM ducklake_index_file f
                        UNION ALL SELECT substr(f.path, 1, strpos(f.path, '/')) FROM ducklake_files_scheduled_for_deletion f);
 
 -- name: begin_cleaning

@@ -252,6 +252,8 @@ SELECT catalog_id, 0, -1
         UNION SELECT catalog_id FROM ducklake_column_tag WHERE end_snapshot IS NOT NULL
         UNION SELECT catalog_id FROM ducklake_partition_info WHERE end_snapshot IS NOT NULL
         UNION SELECT catalog_id FROM ducklake_sort_info WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_index WHERE end_snapshot IS NOT NULL
+        UNION SELECT catalog_id FROM ducklake_index_file WHERE end_snapshot IS NOT NULL
         UNION SELECT c.catalog_id FROM ducklake_catalog c
                WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
                                   WHERE l.catalog_id = c.catalog_id AND l.source_catalog_id = c.catalog_id
@@ -376,6 +378,13 @@ SELECT e.catalog_id, e.delete_file_id, e.path, e.file_size_bytes
  ORDER BY e.catalog_id, e.delete_file_id
  LIMIT $most;
 
+-- name: dead_index_files
+SELECT e.catalog_id, e.index_file_id, e.path, e.file_size_bytes
+  FROM ducklake_index_file e
+ WHERE (e.catalog_id, e.index_file_id) > ($catalog, $file) AND out_of_reach(index_file)
+ ORDER BY e.catalog_id, e.index_file_id
+ LIMIT $most;
+
 -- name: schedule_data_files
 -- Files of rows that nobody reaches. If another row names one too, that is found out before it is removed.
 INSERT INTO ducklake_files_scheduled_for_deletion (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
@@ -397,6 +406,15 @@ SELECT min(e.catalog_id), min(e.data_file_id), e.path, e.path_is_relative, $now,
  GROUP BY e.path, e.path_is_relative
 RETURNING path;
 
+-- name: schedule_index_files
+INSERT INTO ducklake_files_scheduled_for_deletion (catalog_id, data_file_id, path, path_is_relative, schedule_start, reason)
+SELECT min(e.catalog_id), min(e.index_file_id), e.path, e.path_is_relative, $now, min(reason_of(e))
+  FROM keys($keys)
+  JOIN ducklake_index_file e ON e.catalog_id = k.catalog_id AND e.index_file_id = k.id
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion q WHERE q.path = e.path)
+ GROUP BY e.path, e.path_is_relative
+RETURNING path;
+
 -- name: count_scheduled
 -- What rows out of reach name, in files and bytes.
 SELECT count(*), COALESCE(sum(bytes), 0)
@@ -404,7 +422,10 @@ SELECT count(*), COALESCE(sum(bytes), 0)
           FROM ducklake_data_file e WHERE out_of_reach(data_file) AND e.path <> '' GROUP BY e.path
         UNION ALL
         SELECT e.path, max(e.file_size_bytes)
-          FROM ducklake_delete_file e WHERE out_of_reach(delete_file) AND e.path <> '' GROUP BY e.path) found;
+          FROM ducklake_delete_file e WHERE out_of_reach(delete_file) AND e.path <> '' GROUP BY e.path
+        UNION ALL
+        SELECT e.path, max(e.file_size_bytes)
+          FROM ducklake_index_file e WHERE out_of_reach(index_file) GROUP BY e.path) found;
 
 -- name: drop_inlined_deletes
 -- Positions in files that the catalog that deleted them has no row of any more, or that only a forgotten one had deleted.
@@ -545,6 +566,8 @@ DELETE FROM ducklake_catalog_head
                         WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path)
            AND NOT EXISTS (SELECT 1 FROM ducklake_delete_file f
                             WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path)
+           AND NOT EXISTS (SELECT 1 FROM ducklake_index_file f
+                            WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path)
            AND NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion f
                             WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path));
 
@@ -577,6 +600,8 @@ DELETE FROM ducklake_catalog_lineage
    AND NOT EXISTS (SELECT 1 FROM ducklake_column_tag e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_partition_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_sort_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_index e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_index_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_column_mapping e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_inherited_end e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
@@ -601,13 +626,17 @@ SELECT catalog_id, path, path_is_relative, reason
 -- Those of some paths that any row of any catalog names.
 SELECT path FROM ducklake_data_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
 UNION
-SELECT path FROM ducklake_delete_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
+SELECT path FROM ducklake_delete_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
+UNION
+SELECT path FROM ducklake_index_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
 
 -- name: known_files
 -- Those of some paths that any row of any catalog names, or that are scheduled for deletion.
 SELECT path FROM ducklake_data_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
 UNION
 SELECT path FROM ducklake_delete_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
+UNION
+SELECT path FROM ducklake_index_file WHERE path IN (SELECT k.value FROM texts($paths) AS k(value))
 UNION
 SELECT path FROM ducklake_files_scheduled_for_deletion WHERE path IN (SELECT k.value FROM texts($paths) AS k(value));
 
@@ -618,6 +647,7 @@ SELECT k.value
  WHERE NOT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.data_path = k.value)
    AND k.value NOT IN (SELECT substr(f.path, 1, instr(f.path, '/')) FROM ducklake_data_file f
                        UNION ALL SELECT substr(f.path, 1, instr(f.path, '/')) FROM ducklake_delete_file f
+                       UNION ALL SELECT substr(f.path, 1, instr(f.path, '/')) FROM ducklake_index_file f
                        UNION ALL SELECT substr(f.path, 1, instr(f.path, '/')) FROM ducklake_files_scheduled_for_deletion f);
 
 -- name: claimed_files

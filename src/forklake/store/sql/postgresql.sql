@@ -481,6 +481,69 @@ CREATE TABLE ducklake_inlined_delete (
     PRIMARY KEY (catalog_id, data_file_id, position)
 );
 
+-- ---- Indexes of tables -----------------------------------------------------------------------------------
+
+-- An index of a table, by which rows are found without reading all files. One that is changed is another index.
+CREATE TABLE ducklake_index (
+    catalog_id BIGINT NOT NULL,
+    index_id BIGINT NOT NULL,
+    index_uuid UUID,
+    begin_snapshot BIGINT NOT NULL,
+    end_snapshot BIGINT,
+    table_id BIGINT NOT NULL,
+    index_name VARCHAR,
+    kind VARCHAR,
+    maintain VARCHAR,
+    params VARCHAR,
+    PRIMARY KEY (catalog_id, index_id, begin_snapshot)
+);
+
+-- Its columns in order, with the role 'key' or 'include'.
+CREATE TABLE ducklake_index_column (
+    catalog_id BIGINT NOT NULL,
+    index_id BIGINT NOT NULL,
+    ordinal BIGINT NOT NULL,
+    column_id BIGINT NOT NULL,
+    role VARCHAR NOT NULL,
+    PRIMARY KEY (catalog_id, index_id, ordinal)
+);
+
+-- Files of an index: a segment finds rows of some data files, a model is what segments share. The same index_file_id in two
+-- catalogs is the same physical file.
+CREATE TABLE ducklake_index_file (
+    catalog_id BIGINT NOT NULL,
+    index_file_id BIGINT NOT NULL,
+    index_id BIGINT NOT NULL,
+    table_id BIGINT NOT NULL,
+    begin_snapshot BIGINT NOT NULL,
+    end_snapshot BIGINT,
+    path VARCHAR NOT NULL,
+    path_is_relative BOOLEAN,
+    file_size_bytes BIGINT,
+    footer_size BIGINT,
+    role VARCHAR,
+    format VARCHAR,
+    format_version BIGINT,
+    level BIGINT,
+    entry_count BIGINT,
+    min_key VARCHAR COLLATE "C",
+    max_key VARCHAR COLLATE "C",
+    model_file_id BIGINT,
+    summary VARCHAR,
+    PRIMARY KEY (catalog_id, index_file_id)
+);
+
+-- The data files whose rows a segment has. Its entries name them by ordinal.
+CREATE TABLE ducklake_index_coverage (
+    catalog_id BIGINT NOT NULL,
+    index_file_id BIGINT NOT NULL,
+    ordinal BIGINT NOT NULL,
+    data_file_id BIGINT NOT NULL,
+    PRIMARY KEY (catalog_id, index_file_id, ordinal)
+);
+
+-- ---- Cleaning ---------------------------------------------------------------------------------------------
+
 -- Files that nothing may need any more; removed after a retention time, if still nothing does. From claimed_at on, a file
 -- is being removed, and nobody may refer to it any more.
 CREATE TABLE ducklake_files_scheduled_for_deletion (
@@ -535,6 +598,8 @@ CREATE INDEX ducklake_data_file_by_row_id ON ducklake_data_file (catalog_id, tab
 CREATE INDEX ducklake_file_partition_value_by_value ON ducklake_file_partition_value (catalog_id, table_id, partition_key_index, partition_value);
 CREATE INDEX ducklake_inlined_delete_by_table ON ducklake_inlined_delete (catalog_id, table_id, begin_snapshot);
 CREATE INDEX ducklake_column_mapping_by_table ON ducklake_column_mapping (catalog_id, table_id);
+CREATE UNIQUE INDEX ducklake_index_live_name ON ducklake_index (catalog_id, table_id, index_name) WHERE end_snapshot IS NULL;
+CREATE INDEX ducklake_index_file_by_table ON ducklake_index_file (catalog_id, table_id);
 CREATE INDEX ducklake_reach_by_catalog ON ducklake_reach (catalog_id, high);
 CREATE INDEX ducklake_files_scheduled_by_time ON ducklake_files_scheduled_for_deletion (schedule_start);
 
@@ -622,6 +687,25 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.sort_id, e.table_id, e
   FROM ducklake_catalog_lineage l
   JOIN ducklake_sort_info e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot
   LEFT JOIN visible_mask m ON m.catalog_id = l.catalog_id AND m.entity = 'sort_info' AND m.entity_id = e.sort_id
+                          AND m.sub_id = 0 AND m.sub_key = '' AND m.row_begin = e.begin_snapshot;
+
+CREATE VIEW visible_index AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.index_id, e.index_uuid, e.begin_snapshot, e.table_id, e.index_name, e.kind,
+       e.maintain, e.params,
+       COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END, m.end_snapshot) AS end_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_index e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot
+  LEFT JOIN visible_mask m ON m.catalog_id = l.catalog_id AND m.entity = 'index' AND m.entity_id = e.index_id
+                          AND m.sub_id = 0 AND m.sub_key = '' AND m.row_begin = e.begin_snapshot;
+
+CREATE VIEW visible_index_file AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.index_file_id, e.index_id, e.table_id, e.begin_snapshot, e.path,
+       e.path_is_relative, e.file_size_bytes, e.footer_size, e.role, e.format, e.format_version, e.level,
+       e.entry_count, e.min_key, e.max_key, e.model_file_id, e.summary,
+       COALESCE(CASE WHEN e.end_snapshot <= l.max_snapshot THEN e.end_snapshot END, m.end_snapshot) AS end_snapshot
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_index_file e ON e.catalog_id = l.source_catalog_id AND e.begin_snapshot <= l.max_snapshot
+  LEFT JOIN visible_mask m ON m.catalog_id = l.catalog_id AND m.entity = 'index_file' AND m.entity_id = e.index_file_id
                           AND m.sub_id = 0 AND m.sub_key = '' AND m.row_begin = e.begin_snapshot;
 
 -- Where all files of a table are read, it is quicker to know all masks than to look for the mask of each: these views
@@ -735,6 +819,19 @@ SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.mapping_id, e.column_i
   JOIN ducklake_column_mapping o ON o.catalog_id = l.source_catalog_id AND o.begin_snapshot <= l.max_snapshot
   JOIN ducklake_name_mapping e ON e.catalog_id = o.catalog_id AND e.mapping_id = o.mapping_id;
 
+CREATE VIEW visible_index_column AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.index_id, e.ordinal, e.column_id, e.role
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_index_column e ON e.catalog_id = l.source_catalog_id
+ WHERE EXISTS (SELECT 1 FROM ducklake_index o WHERE o.catalog_id = e.catalog_id AND o.index_id = e.index_id
+                  AND o.begin_snapshot <= l.max_snapshot);
+
+CREATE VIEW visible_index_coverage AS
+SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.index_file_id, e.ordinal, e.data_file_id
+  FROM ducklake_catalog_lineage l
+  JOIN ducklake_index_file o ON o.catalog_id = l.source_catalog_id AND o.begin_snapshot <= l.max_snapshot
+  JOIN ducklake_index_coverage e ON e.catalog_id = o.catalog_id AND e.index_file_id = o.index_file_id;
+
 CREATE VIEW visible_inlined_data_tables AS
 SELECT l.catalog_id, e.catalog_id AS source_catalog_id, e.table_id, e.table_name, e.schema_version,
        e.begin_snapshot
@@ -843,7 +940,7 @@ INSERT INTO ducklake_snapshot (snapshot_id, snapshot_time, schema_version, next_
 VALUES (0, now(), 0, 0, 0);
 
 -- Last, so that a lake without it was never finished.
-INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev5');
+INSERT INTO ducklake_metadata (key, value) VALUES ('version', '0.5-dev6');
 
 -- forklake:end
 COMMIT;

@@ -121,6 +121,8 @@ SELECT data_path FROM ducklake_catalog_head WHERE data_path LIKE '/%' OR data_pa
 SELECT EXISTS (SELECT 1 FROM ducklake_catalog_head h WHERE h.data_path = $folder AND h.catalog_id <> $catalog)
     OR EXISTS (SELECT 1 FROM ducklake_data_file f
                 WHERE f.catalog_id <> $catalog AND substr(f.path, 1, length($folder)) = $folder)
+    OR EXISTS (SELECT 1 FROM ducklake_index_file f
+                WHERE f.catalog_id <> $catalog AND substr(f.path, 1, length($folder)) = $folder)
     OR EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion s
                 WHERE s.catalog_id <> $catalog AND substr(s.path, 1, length($folder)) = $folder);
 
@@ -387,6 +389,10 @@ SELECT path
 UNION ALL
 SELECT path
   FROM visible_delete_file
+ WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot = $at
+UNION ALL
+SELECT path
+  FROM visible_index_file
  WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot = $at;
 
 -- name: schemas
@@ -510,6 +516,10 @@ SELECT 'table', table_id
   FROM visible_sort_info
  WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
 UNION
+SELECT 'table', table_id
+  FROM visible_index
+ WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
+UNION
 SELECT 'view', view_id
   FROM visible_view
  WHERE catalog_id = $catalog AND ((begin_snapshot > $start AND begin_snapshot <= $end) OR (end_snapshot > $start AND end_snapshot <= $end))
@@ -610,6 +620,11 @@ UNION ALL
 SELECT table_id, 'sort_info', sort_id, 0, '', source_catalog_id, begin_snapshot
   FROM visible_sort_info
  WHERE catalog_id = $catalog AND table_id = $object
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'index', index_id, 0, '', source_catalog_id, begin_snapshot
+  FROM visible_index
+ WHERE catalog_id = $catalog AND table_id = $object
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);
 
 -- name: tables_in_schema
@@ -659,5 +674,10 @@ SELECT table_id, 'partition_info', partition_id, 0, '', source_catalog_id, begin
 UNION ALL
 SELECT table_id, 'sort_info', sort_id, 0, '', source_catalog_id, begin_snapshot
   FROM visible_sort_info
+ WHERE catalog_id = $catalog AND table_id IN (SELECT id FROM inside)
+   AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
+UNION ALL
+SELECT table_id, 'index', index_id, 0, '', source_catalog_id, begin_snapshot
+  FROM visible_index
  WHERE catalog_id = $catalog AND table_id IN (SELECT id FROM inside)
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot);

@@ -79,6 +79,18 @@ SELECT d.catalog_id, d.table_id, d.path, d.data_file_id, CAST(NULL AS BIGINT)
  WHERE NOT EXISTS (SELECT 1 FROM ducklake_data_file f WHERE f.data_file_id = d.data_file_id)
  LIMIT $most;
 
+-- name: check_files_of_indexes
+-- Files of indexes that nobody knows, and parts of files of indexes that their catalog does not have.
+SELECT f.catalog_id, f.table_id, f.path, f.index_file_id, f.index_id
+  FROM ducklake_index_file f
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_index i WHERE i.index_id = f.index_id AND i.table_id = f.table_id)
+UNION ALL
+SELECT c.catalog_id, NULL, NULL, c.index_file_id, c.data_file_id
+  FROM ducklake_index_coverage c
+ WHERE NOT EXISTS (SELECT 1 FROM ducklake_index_file f
+                    WHERE f.catalog_id = c.catalog_id AND f.index_file_id = c.index_file_id)
+ LIMIT $most;
+
 -- name: check_spans
 -- Rows that end before they begin, or begin in a snapshot that nobody has made.
 SELECT f.catalog_id, f.table_id, f.path, f.begin_snapshot, f.end_snapshot
@@ -88,6 +100,10 @@ UNION ALL
 SELECT d.catalog_id, d.table_id, d.path, d.begin_snapshot, d.end_snapshot
   FROM ducklake_delete_file d
  WHERE d.end_snapshot < d.begin_snapshot OR d.begin_snapshot > (SELECT max(snapshot_id) FROM ducklake_snapshot)
+UNION ALL
+SELECT i.catalog_id, i.table_id, i.path, i.begin_snapshot, i.end_snapshot
+  FROM ducklake_index_file i
+ WHERE i.end_snapshot < i.begin_snapshot OR i.begin_snapshot > (SELECT max(snapshot_id) FROM ducklake_snapshot)
 UNION ALL
 SELECT t.catalog_id, t.table_id, NULL, t.begin_snapshot, t.end_snapshot
   FROM ducklake_table t
@@ -266,8 +282,10 @@ SELECT 'catalog_id', max(number)
         UNION ALL SELECT max(view_id) FROM ducklake_view
         UNION ALL SELECT max(macro_id) FROM ducklake_macro
         UNION ALL SELECT max(partition_id) FROM ducklake_partition_info
-        UNION ALL SELECT max(sort_id) FROM ducklake_sort_info) c
+        UNION ALL SELECT max(sort_id) FROM ducklake_sort_info
+        UNION ALL SELECT max(index_id) FROM ducklake_index) c
 UNION ALL
 SELECT 'file_id', max(number)
   FROM (SELECT max(data_file_id) AS number FROM ducklake_data_file
-        UNION ALL SELECT max(delete_file_id) FROM ducklake_delete_file) f;
+        UNION ALL SELECT max(delete_file_id) FROM ducklake_delete_file
+        UNION ALL SELECT max(index_file_id) FROM ducklake_index_file) f;

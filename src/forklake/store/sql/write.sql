@@ -86,6 +86,11 @@ UPDATE ducklake_delete_file
    SET end_snapshot = $snapshot
  WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;
 
+-- name: end_index_files
+UPDATE ducklake_index_file
+   SET end_snapshot = $snapshot
+ WHERE catalog_id = $catalog AND table_id IN ids($tables) AND end_snapshot IS NULL;
+
 -- name: take_reservation
 -- Whoever gets a row back has committed it, and nobody else will. Its own number is used unless it lies below a snapshot
 -- of the lake that is there: somebody may have read the lake as it was then.

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 
 from forklake.store.backend import PAUSES, Database, Interrupted
 from forklake.store.statements import schema_script
-from forklake.store.upgrades import to_0002_version_vectors, to_0003_cleaning, to_0004_names, to_0005_macros
+from forklake.store.upgrades import (
+    to_0002_version_vectors,
+    to_0003_cleaning,
+    to_0004_names,
+    to_0005_macros,
+    to_0006_indexes,
+)
 from forklake.store.upgrades.script import Script, named
 from forklake.store.versions import MADE_BY, PRESENT, is_older, number_of, stored_version
 from forklake.version import VERSION
@@ -26,6 +32,7 @@ STEPS: tuple[Step, ...] = (
     to_0003_cleaning.upgrade,
     to_0004_names.upgrade,
     to_0005_macros.upgrade,
+    to_0006_indexes.upgrade,
 )
 """The first leads from 0.5-dev1 to 0.5-dev2, the next from there on, the last to the present version."""
 
