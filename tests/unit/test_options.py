@@ -63,6 +63,7 @@ def test_settings_of_others_are_left_alone() -> None:
         ("90 Seconds", timedelta(seconds=90), "90 seconds"),
         (timedelta(milliseconds=5), timedelta(milliseconds=5), "5 milliseconds"),
         (timedelta(0), timedelta(0), "0 weeks"),
+        (timedelta.max, timedelta.max, "86399999999999999999 microseconds"),
     ],
 )
 def test_ages_are_stored_as_text_that_reads_back(value: object, age: timedelta, text: str) -> None:

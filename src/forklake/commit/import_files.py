@@ -147,8 +147,19 @@ def _checked(folder: str, files: list[str]) -> list[str]:
 
 
 def _placed(storage: Storage, path: str) -> tuple[str, bool]:
-    if path.startswith(storage.data_path):
-        return path.removeprefix(storage.data_path), True
+    """A file as it is stored; one below the data path has one name, whatever links lead to it."""
+    root = storage.data_path
+    if storage.is_local and "://" not in path:
+        try:
+            real = str(Path(path).resolve())
+        except (OSError, RuntimeError, ValueError):
+            # Whoever opens it will say why that is no file.
+            real = path
+        for folder in (root, f"{Path(root).resolve()}/"):
+            if real.startswith(folder):
+                return real.removeprefix(folder), True
+    if path.startswith(root):
+        return path.removeprefix(root), True
     return path, False
 
 

@@ -12,6 +12,7 @@ from forklake.model.ids import SnapshotId
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, Head
 from forklake.store.backend import Database, Session
+from forklake.store.garbage import stop_collection
 from forklake.store.lineages import copy_ancestors, copying, reads_ancestors
 
 
@@ -26,6 +27,8 @@ def materialize(
         if not reads_ancestors(session, catalog):
             return head.snapshot_id, None
         copy_ancestors(session, catalog, copying(progress, name))
+        # Merges compare with copies that were not there when it noted what is in reach.
+        stop_collection(session)
         # What was read of the structure says whose rows it is made of, and these are other rows now.
         new = replace(new, schema_version=new.schema_version + 1)
         session.record(record_of(new, numbers, (Change(Verb.COPY_CATALOG, catalog, name=name),), author))

@@ -9,8 +9,10 @@ if a crash comes between, the next collection goes on there.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -18,7 +20,7 @@ from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.storage import Storage
 from forklake.display import Shown
 from forklake.errors import InvalidArgument, StorageError
-from forklake.maintenance.expire import Expiry
+from forklake.maintenance.expire import Expiry, ago
 from forklake.model.names import folders_of_forks
 from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database, Session
@@ -32,6 +34,7 @@ from forklake.store.garbage import (
     count_out_of_reach,
     dead_files,
     drop_definitions,
+    drop_forgotten,
     drop_history,
     due_files,
     end_collection,
@@ -40,6 +43,7 @@ from forklake.store.garbage import (
     note_reach,
     open_commit_uuids,
     schedule_files,
+    shorten_lineages,
     unschedule_files,
     unused_folders,
 )
@@ -49,6 +53,8 @@ from forklake.store.paths import own_data_paths
 _AT_ONCE = 5_000
 _KINDS: tuple[FileKind, ...] = ("data_file", "delete_file", "index_file")
 _LOOKING_THREADS = 16
+_SHORT, _REST, _LONGEST_REST = 0.2, 2.0, 10.0
+"""Seconds of work that nobody minds; how many times as long as more than that a rest is, and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +111,9 @@ def collect(
     steps = _steps(progress)
     files, size = _mark(database, storage, steps, before, dry_run=dry_run)
     removed = _Removed()
-    for batch in _due(database, database.now() - age):
-        _sweep(database, storage, batch, removed, dry_run=dry_run)
+    for batch in _due(database, ago(database, age)):
+        with _rested():
+            _sweep(database, storage, batch, removed, dry_run=dry_run)
     removed.kept += remove_folders(database, storage, removed.folders)
     steps.add(1)
     steps.end()
@@ -145,13 +152,14 @@ def collect_folder(
             for kind in _KINDS:
                 while dead := dead_files(session, kind, FIRST, _AT_ONCE):
                     schedule_files(session, kind, dead, database.now())
-            for batch in _due(session, database.now() - age, folder):
+            for batch in _due(session, ago(database, age), folder):
                 paths += _addresses(storage, _sorted_out(session, batch, removed)[0])
         return paths
     steps = _steps(progress)
     _mark(database, storage, steps, None, dry_run=False)
-    for batch in _due(database, database.now() - age, folder):
-        _sweep(database, storage, batch, removed, dry_run=False)
+    for batch in _due(database, ago(database, age), folder):
+        with _rested():
+            _sweep(database, storage, batch, removed, dry_run=False)
     remove_folders(database, storage, removed.folders)
     steps.add(1)
     steps.end()
@@ -160,6 +168,16 @@ def collect_folder(
 
 def _steps(progress: OnProgress | None) -> Steps:
     return Steps(progress, "collect garbage", "steps", 5)
+
+
+@contextmanager
+def _rested() -> Generator[None]:
+    """Rest after work that took long: a collection has time, and those who commit meanwhile have none."""
+    began = time.perf_counter()
+    yield
+    worked = time.perf_counter() - began
+    if worked > _SHORT:
+        time.sleep(min(_REST * worked, _LONGEST_REST))
 
 
 def _number() -> int:
@@ -197,7 +215,7 @@ def _mark(
 ) -> tuple[int, int]:
     """Schedule the files of rows that nobody can reach, and remove the rows, batch by batch."""
     collection = _number()
-    with begin_cleaning(database) as session:
+    with _rested(), begin_cleaning(database) as session:
         if before is not None and dry_run:
             before(session, None)
         note_reach(session, collection)
@@ -210,23 +228,42 @@ def _mark(
         for files, freed in _scheduled(database, kind):
             found, size = found + files, size + freed
     steps.add(1)
+    with _rested(), begin_cleaning(database) as session:
+        drop_definitions(session)
+        session.commit()
+    steps.add(1)
+    with _rested(), begin_cleaning(database) as session:
+        drop_history(session)
+        session.commit()
+    _shorten(database)
     filled = [path for path in forgotten_data_paths(database) if _has_files(storage, path)]
-    for work in (drop_definitions, lambda session: drop_history(session, filled)):
-        with begin_cleaning(database) as session:
-            work(session)
-            session.commit()
-        steps.add(1)
+    with _rested(), begin_cleaning(database) as session:
+        drop_forgotten(session, filled)
+        session.commit()
+    steps.add(1)
     with begin_cleaning(database) as session:
         end_collection(session, collection)
         session.commit()
     return found, size
 
 
+def _shorten(database: Database) -> None:
+    """Shorten the lineages of catalogs. Forks copy them before, or afterwards."""
+    with begin_cleaning(database) as session:
+        # Mostly there is nothing to do, and then no fork has to wait.
+        if not shorten_lineages(session):
+            return
+    with begin_cleaning(database) as session:
+        hold_lineages(session)
+        shorten_lineages(session)
+        session.commit()
+
+
 def _scheduled(database: Database, kind: FileKind) -> Iterator[tuple[int, int]]:
     """How many files each batch has scheduled, and their bytes."""
     last = FIRST
     while True:
-        with begin_cleaning(database) as session:
+        with _rested(), begin_cleaning(database) as session:
             dead = dead_files(session, kind, last, _AT_ONCE)
             if not dead:
                 return
@@ -264,7 +301,7 @@ def _sweep(
     nobody does. So whoever does is found afterwards, and nobody has to wait for that. What is referred to is
     forgotten only while no other collection removes the last row that does: that one relies on the queue.
     """
-    going, named, foreign = _sorted_out(database, batch, removed)
+    going, named, foreign = _looked_up(database, batch, removed)
     if dry_run:
         removed.count += len(going)
         removed.bytes += sum(_sizes(storage, going))
@@ -274,7 +311,8 @@ def _sweep(
         hold_lineages(session)
         claim_files(session, [file.path for file in going], database.now())
         session.commit()
-    known = named_files(database, [file.path for file in going])
+    with begin_cleaning(database) as session:
+        known = named_files(session, [file.path for file in going])
     going = [file for file in going if file.path not in known]
     sizes = dict(zip((file.path for file in going), _sizes(storage, going), strict=True))
     failures: dict[str, StorageError] = {}
@@ -292,6 +330,13 @@ def _sweep(
         unschedule_files(session, [*gone, *named_files(session, known)])
         session.commit()
     removed.count += len(gone)
+
+
+def _looked_up(
+    database: Database, batch: Sequence[Scheduled], removed: _Removed
+) -> tuple[list[Scheduled], list[str], list[str]]:
+    with begin_cleaning(database) as session:
+        return _sorted_out(session, batch, removed)
 
 
 def _sorted_out(

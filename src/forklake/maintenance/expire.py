@@ -38,6 +38,8 @@ from forklake.store.retention import (
 _AT_ONCE = 10_000
 NEVER = to_utc(datetime.min)
 """Nothing is older."""
+_MOST = 2**63 - 1
+"""What databases can count to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +75,19 @@ def cutoff(database: Database, older_than: object) -> datetime | None:
         case timedelta():
             if older_than < timedelta(0):
                 raise InvalidArgument(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
-            try:
-                return database.now() - older_than
-            except OverflowError:
-                return NEVER
+            return ago(database, older_than)
         case datetime():
             return to_utc(older_than)
         case _:
             raise InvalidArgument(f"older_than is a timedelta or a datetime, not {older_than!r}")
+
+
+def ago(database: Database, age: timedelta) -> datetime:
+    """The time that lies so far back, by the clock of the database, as far as the calendar goes."""
+    try:
+        return database.now() - age
+    except OverflowError:
+        return NEVER
 
 
 def check_keep_last(keep_last: object) -> int:
@@ -89,7 +96,7 @@ def check_keep_last(keep_last: object) -> int:
         raise InvalidArgument(
             f"keep_last is a whole number of at least 1, not {keep_last!r}: the latest snapshot always stays"
         )
-    return keep_last
+    return min(keep_last, _MOST)
 
 
 def expire_catalog(

@@ -16,6 +16,7 @@ from forklake.data.storage.file_info import StoredFile
 from forklake.data.storage.storage import Storage
 from forklake.display import Shown
 from forklake.maintenance.collect import KeptFile, check_age, remove_folders
+from forklake.maintenance.expire import ago
 from forklake.model.distributed import STAGING
 from forklake.model.names import folders_of_forks, is_absolute
 from forklake.model.progress import OnProgress, Steps
@@ -145,7 +146,7 @@ def _orphans(
     unknown: bool,
 ) -> Iterator[StoredFile]:
     """Those of some files that nobody names, now that they were listed, nor may come to name."""
-    before = database.now() - age
+    before = ago(database, age)
     old = [file for file in batch if file.modified <= before]
     # A file that was imported from inside of the data path may be named by its full address.
     addresses = {file.path: storage.address(file.path, relative) for file in old}

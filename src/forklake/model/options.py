@@ -25,7 +25,7 @@ _SPANS = {
 _SPAN_UNITS = {
     name: unit for word, unit in _SPANS.items() for name in (word, word.removesuffix("s"), word[0])
 } | {"m": _SPANS["minutes"]}
-_SPAN = re.compile(r"\s*(\d{1,12})\s*([a-z]+)\s*\Z", re.IGNORECASE | re.ASCII)
+_SPAN = re.compile(r"\s*(\d{1,20})\s*([a-z]+)\s*\Z", re.IGNORECASE | re.ASCII)
 _NEVER = "never"
 _AGES = ("expire_older_than", "delete_older_than", "orphans_older_than")
 _SIZES = ("target_file_size", "parquet_row_group_size_bytes")

@@ -56,7 +56,10 @@ def begin_cleaning(database: Database) -> Session:
 
 
 def stop_collection(session: Session) -> None:
-    """Let a collection that is under way find nothing more: what it has noted may not hold any longer."""
+    """Let a collection that is under way find nothing more: what it has noted may not hold any longer.
+
+    Lineages are held: whoever collects waits for that before it takes the place of what was noted.
+    """
     session.execute("clear_reach")
 
 
@@ -65,10 +68,10 @@ def note_reach(session: Session, collection: int) -> None:
 
     Meanwhile nobody forks or expires. Which catalogs are to be looked at is found out before.
     """
-    session.execute("clear_reach")
     session.execute("note_collection", collection=collection)
-    session.execute("note_candidates")
+    session.execute("note_candidates", collection=collection)
     hold_lineages(session)
+    session.execute("clear_earlier_reach", collection=collection)
     for statement in (
         "note_own_reach",
         "note_inherited_reach",
@@ -153,11 +156,8 @@ def forgotten_data_paths(reader: Database | Session) -> list[str]:
     return [path for (path,) in reader.rows("forgotten_data_paths")]
 
 
-def drop_history(session: Session, filled: Sequence[str]) -> None:
-    """Remove what commits did that nobody can read or merge, and what is left of forgotten catalogs.
-
-    Those whose data paths are filled with files stay known, so that orphans are looked for there.
-    """
+def drop_history(session: Session) -> None:
+    """Remove what commits did that nobody can read or merge."""
     bounds = [(catalog, 0, low) for catalog, low in session.rows("history_bounds")]
     for start in range(0, len(bounds), _SPANS_AT_ONCE):
         session.execute("drop_old_changes", spans=json.dumps(bounds[start : start + _SPANS_AT_ONCE]))
@@ -169,8 +169,20 @@ def drop_history(session: Session, filled: Sequence[str]) -> None:
         "drop_reservations",
     ):
         session.execute(statement)
+
+
+def shorten_lineages(session: Session) -> int:
+    """Remove ancestors of which nothing is left from lineages; gives how many."""
+    return len(session.rows("drop_lineages"))
+
+
+def drop_forgotten(session: Session, filled: Sequence[str]) -> None:
+    """Remove what is left of forgotten catalogs, and snapshots of which nothing is left.
+
+    Those whose data paths are filled with files stay known, so that orphans are looked for there.
+    """
     session.execute("drop_heads", filled=json.dumps(filled))
-    for statement in ("drop_lineages", "drop_names", "drop_snapshots"):
+    for statement in ("drop_names", "drop_snapshots"):
         session.execute(statement)
 
 

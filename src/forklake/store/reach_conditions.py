@@ -38,11 +38,14 @@ def out_of_reach(entity: str) -> str:
     return " ".join(
         (
             "e.catalog_id IN (SELECT catalog_id FROM ducklake_reach)",
+            # What has not ended is there at the latest snapshot of its own catalog: nobody has masked it.
+            # Most rows are such, and need not be looked up one by one.
+            "AND (e.end_snapshot IS NOT NULL",
+            "OR e.catalog_id NOT IN (SELECT catalog_id FROM ducklake_reach WHERE viewer_id = catalog_id))",
             "AND NOT EXISTS (SELECT 1 FROM ducklake_reach r WHERE r.catalog_id = e.catalog_id",
             "AND r.high >= e.begin_snapshot",
             f"AND r.low < COALESCE(e.end_snapshot, {FOREVER})",
-            # What has not ended is there at the latest snapshot of its own catalog: nobody has masked it.
-            "AND (r.viewer_id IS NULL OR (r.viewer_id = e.catalog_id AND e.end_snapshot IS NULL)",
+            "AND (r.viewer_id IS NULL",
             f"OR (NOT EXISTS (SELECT 1 FROM visible_mask m WHERE m.catalog_id = r.viewer_id AND m.entity = '{entity}'",  # noqa: E501, S608
             f"AND {named} AND m.row_begin = e.begin_snapshot AND m.end_snapshot <= r.oldest_snapshot)",
             "AND (e.begin_snapshot <= r.oldest_snapshot",

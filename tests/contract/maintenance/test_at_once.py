@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -129,17 +130,17 @@ def test_a_file_whose_last_row_another_collection_removes_is_not_forgotten(
     lake.expire(older_than=NOW)
     # The fork's row is gone and its file is scheduled, but the parent has it too.
     assert lake.collect_garbage(older_than=timedelta(days=1)).scheduled == 1
-    sorted_out, other = collect._sorted_out, reopen()
+    looked_up, other = collect._looked_up, reopen()
 
     def meanwhile(*given: Any) -> Any:
-        found = sorted_out(*given)
+        found = looked_up(*given)
         monkeypatch.undo()
         other.catalog("shop").table("t").overwrite(rows(10, 15))
         other.expire(older_than=NOW)
         other.collect_garbage(older_than=timedelta(days=1))
         return found
 
-    monkeypatch.setattr(collect, "_sorted_out", meanwhile)
+    monkeypatch.setattr(collect, "_looked_up", meanwhile)
     lake.collect_garbage(older_than=NOW)
     queue = {path for (path,) in raw("SELECT path FROM ducklake_files_scheduled_for_deletion")}
     assert on_disk(tmp_path / "files") == named(raw) | queue
@@ -162,7 +163,8 @@ def test_a_catalog_is_known_until_another_collection_has_removed_all_of_it(
         # An earlier collection ends, and begins again, by what this one has noted.
         monkeypatch.undo()
         with garbage.begin_cleaning(database) as session:
-            garbage.drop_history(session, [])
+            garbage.drop_history(session)
+            garbage.drop_forgotten(session, [])
             session.commit()
         with garbage.begin_cleaning(database) as session:
             garbage.note_reach(session, -7)
@@ -211,3 +213,62 @@ def test_what_is_expired_meanwhile_is_not_forgotten(
         "SELECT count(*) FROM ducklake_file_column_stats WHERE data_file_id NOT IN "
         "(SELECT data_file_id FROM ducklake_data_file)"
     ) == [(0,)]
+
+
+def test_a_fork_that_is_materialized_during_a_collection_is_merged_as_before(
+    lake: forklake.Lake, tmp_path: Path, raw: RunSql, reopen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merges compare with copies of what was there at the fork point, though the fork has expired that."""
+    lake.set_option("data_inlining_row_limit", 0)
+    shop = lake.create_catalog("shop")
+    shop.create_table("t", "id INT, v VARCHAR").append(rows(0, 10))
+    fork = lake.fork("shop", "fork")
+    for start in (20, 30):
+        fork.table("t").overwrite(rows(start, start + 5))
+    fork.expire(older_than=NOW)
+    scheduled, other = collect._scheduled, reopen()
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.undo()
+        other.catalog("fork").materialize()
+        return scheduled(*given)
+
+    monkeypatch.setattr(collect, "_scheduled", meanwhile)
+    lake.collect_garbage(older_than=NOW)
+    shop.table("t").append(rows(50, 51))
+    lake.merge("fork", "shop")
+    assert ids(shop) == [30, 31, 32, 33, 34, 50]
+    clean(lake)
+    assert on_disk(tmp_path / "files") == named(raw)
+
+
+@pytest.mark.parametrize("lake_url", ["postgresql"], indirect=True)
+def test_who_expires_single_snapshots_and_who_collects_do_not_wait_for_each_other(
+    lake: forklake.Lake, raw: RunSql, reopen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an interrupted collection has noted is removed by both, while they hold the lineages."""
+    shop = lake.create_catalog("shop")
+    shop.create_table("t", "id INT, v VARCHAR").append(rows(0, 5))
+    for start in (5, 10, 15):
+        shop.table("t").overwrite(rows(start, start + 5))
+    *_, middle, _ = (snapshot.id for snapshot in shop.snapshots())
+    with garbage.begin_cleaning(lake._database) as session:
+        garbage.note_reach(session, -7)
+        session.commit()
+    other, hold = reopen().catalog("shop"), garbage.hold_lineages
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND NOT fastpath"
+    expiring = threading.Thread(target=lambda: other.expire(versions=[middle]))
+
+    def once_the_other_waits(session: Any) -> None:
+        monkeypatch.undo()
+        # What was sent before has happened.
+        session.rows("latest_snapshot")
+        expiring.start()
+        expiring.join(1.0)
+        hold(session)
+
+    monkeypatch.setattr(garbage, "hold_lineages", once_the_other_waits)
+    lake.collect_garbage(older_than=NOW)
+    expiring.join()
+    assert middle not in {snapshot.id for snapshot in shop.snapshots()}
+    assert raw(waiting) == [(0,)]

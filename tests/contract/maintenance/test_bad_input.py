@@ -141,6 +141,24 @@ def test_ages_are_those_of_the_clock_of_the_database(
     assert lake.collect_garbage(older_than=NOW).removed == 3
 
 
+@pytest.mark.parametrize("age", [timedelta.max, timedelta(days=10**6)])
+def test_an_age_that_no_calendar_has_is_never_over(
+    lake: forklake.Lake, dead: list[Path], age: timedelta
+) -> None:
+    shop = lake.catalog("shop")
+    before = shop.snapshots()
+    assert lake.collect_garbage(older_than=age).removed == 0
+    assert lake.collect_garbage(older_than=age, dry_run=True).removed == 0
+    assert lake.remove_orphans(older_than=age).files == 0
+    for name in ("expire_older_than", "delete_older_than", "orphans_older_than"):
+        lake.set_option(name, age)
+    assert lake.checkpoint().succeeded
+    lake.expire(older_than=NOW, keep_last=2**70)
+    shop.expire(older_than=NOW, keep_last=2**70)
+    assert shop.snapshots() == before
+    assert all(path.exists() for path in dead)
+
+
 def test_what_was_scheduled_in_the_future_stays(lake: forklake.Lake, dead: list[Path], raw: RunSql) -> None:
     assert lake.collect_garbage(older_than=timedelta(days=1)).scheduled == 3
     # The clock of the database went back since.

@@ -144,6 +144,29 @@ def test_imported_files_are_never_removed(lake: forklake.Lake, table: forklake.T
     assert not lake.collect_garbage(older_than=NOW).kept
 
 
+@pytest.mark.parametrize("through", ["real", "link"])
+def test_a_file_of_the_lake_that_another_table_imported_stays_whatever_its_path_was(
+    lake_url: str, tmp_path: Path, through: str
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    paths = {name: tmp_path / name / "files" for name in ("real", "link")}
+    with forklake.connect(lake_url, data_path=paths[through], create=True) as lake:
+        lake.set_option("data_inlining_row_limit", 0)
+        first, second = (lake.create_catalog(name).create_table("t", "id INT, v VARCHAR") for name in "ab")
+        first.append(rows(0, 5))
+        (file,) = first.files()
+        other = "real" if through == "link" else "link"
+        second.add_files(paths[other] / file.path, mapping="by_name")
+        with pytest.raises(forklake.InvalidData, match="part of the table already"):
+            first.add_files(paths[other] / file.path, mapping="by_name")
+        lake.drop_catalog("a")
+        clean(lake)
+        assert ids(lake.catalog("b")) == [0, 1, 2, 3, 4]
+        lake.drop_catalog("b")
+        clean(lake)
+
+
 def test_a_file_that_a_merge_brought_has_the_names_of_columns_that_were_inherited(
     lake: forklake.Lake, table: forklake.Table, tmp_path: Path
 ) -> None:

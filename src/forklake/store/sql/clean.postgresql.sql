@@ -11,6 +11,7 @@ SELECT k.value
 
 -- name: begin_cleaning
 -- One cleans at a time, in one transaction after the other: two would wait for each other's rows. It looks at all catalogs at once,
--- so a plan is made for what is there; the lock is a statement of its own, so that the next one sees what the other did.
+-- so a plan is made for what is there, and carried out by one process: others need theirs. The lock is a statement of its own,
+-- so that the next one sees what the other did.
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 2)), set_config('enable_seqscan', 'on', true),
-       set_config('plan_cache_mode', 'force_custom_plan', true);
+       set_config('plan_cache_mode', 'force_custom_plan', true), set_config('max_parallel_workers_per_gather', '0', true);

@@ -229,9 +229,14 @@ SELECT 1;
 -- name: clear_reach
 DELETE FROM ducklake_reach;
 
+-- name: clear_earlier_reach
+-- What another collection has noted, which may have been interrupted.
+DELETE FROM ducklake_reach WHERE viewer_id IS NULL OR viewer_id <> $collection;
+
 -- name: note_collection
 -- Whose collection it is that follows, as a catalog below zero.
-INSERT INTO ducklake_reach (catalog_id, low, high) VALUES ($collection, 0, -1);
+INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id)
+VALUES ($collection, 0, -1, $collection);
 
 -- name: end_collection
 -- Another collection has put its own here, if it came later.
@@ -240,8 +245,8 @@ DELETE FROM ducklake_reach
 
 -- name: note_candidates
 -- Catalogs that may have rows out of reach: some that ended, or all of them.
-INSERT INTO ducklake_reach (catalog_id, low, high)
-SELECT catalog_id, 0, -1
+INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id)
+SELECT catalog_id, 0, -1, CAST($collection AS BIGINT)
   FROM (SELECT catalog_id FROM ducklake_data_file WHERE end_snapshot IS NOT NULL
         UNION SELECT catalog_id FROM ducklake_delete_file WHERE end_snapshot IS NOT NULL
         UNION SELECT catalog_id FROM ducklake_schema WHERE end_snapshot IS NOT NULL
@@ -606,7 +611,8 @@ DELETE FROM ducklake_catalog_lineage
    AND NOT EXISTS (SELECT 1 FROM ducklake_inherited_end e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_commit_once e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id);
+   AND NOT EXISTS (SELECT 1 FROM ducklake_commit_once e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
+RETURNING source_catalog_id;
 
 -- name: drop_names
 -- The name of a catalog goes last of all: by it, what is left of a catalog is found, whoever was interrupted before.
