@@ -23,6 +23,7 @@ def adopt(session: Session, merged: Merged, writes: Sequence[TableWrites], head:
         [file for table in adopted for file in table.files],
         [file for table in adopted for file in table.delete_files],
         [mapping for table in adopted for mapping in table.mappings],
+        merged.index_files,
     )
     for table in adopted:
         if table.files:

@@ -9,7 +9,7 @@ from forklake.commit.index_writes import IndexWrites
 from forklake.commit.inlining import TableWrites
 from forklake.model.changes import Change
 from forklake.model.entities import Origin
-from forklake.model.ids import CatalogId, SnapshotId, TableId
+from forklake.model.ids import CatalogId, IndexFileId, SnapshotId, TableId
 from forklake.store.entity_rows import RowKey
 
 
@@ -22,6 +22,8 @@ class Merged:
     """Up to which."""
     reshaped: tuple[TableId, ...] = ()
     """Tables that it altered on the way."""
+    index_files: tuple[IndexFileId, ...] = ()
+    """Segments and models that find rows of what the target has after it."""
     seen: tuple[tuple[CatalogId, SnapshotId, SnapshotId, int], ...] = ()
     """What it adds to the version vector of the target: commits of a catalog after one snapshot and up to
     another, about one table or, with 0, about anything."""

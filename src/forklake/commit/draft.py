@@ -146,7 +146,7 @@ class Draft(DraftIndexes):
             if column.id not in kept:
                 self._gone_columns[table.id, column.id] = column.name
                 self._drop_column_tags(table, column.id)
-        self._drop_indexes_of({column.id for column in table.walk()} - kept, table)
+        self._drop_indexes_of_lost_columns(table, replace(table, columns=columns))
         self._tables.put(table.id, table, replace(table, columns=columns))
 
     def drop_table(self, table: Table) -> None:
@@ -252,6 +252,7 @@ class Draft(DraftIndexes):
                 self._schemas.put(number, _as(Schema, before), _as(Schema, after))
             case Table(id=number):
                 self._tables.put(number, _as(Table, before), _as(Table, after))
+                self._drop_indexes_of_lost_columns(_as(Table, before), _as(Table, after))
             case View(id=number):
                 self._views.put(number, _as(View, before), _as(View, after))
             case Macro(id=number):

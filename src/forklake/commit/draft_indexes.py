@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from forklake.commit.draft_definitions import DraftDefinitions
@@ -98,7 +99,7 @@ class DraftIndexes(DraftDefinitions):
         """
         catalog, at = self.head.catalog_id, self.head.snapshot_id
         staged = self._index_files.get(table.id, StagedIndexFiles())
-        stored = [] if table.id < 0 else index_files(self.state.database, catalog, table.id, at)
+        stored = [] if table.id < 0 else index_files(self.state.database, catalog, [table.id], at)
         kept = [file for file in stored if file.id not in staged.replaced]
         return kept + [_as_stored(number, *added) for number, added in staged.added.items()]
 
@@ -117,10 +118,29 @@ class DraftIndexes(DraftDefinitions):
 
     # ---- Details ---
 
-    def _drop_indexes_of(self, columns: Set[ColumnId], table: Table) -> None:
+    def restore_indexes(self, table: Table, then: Sequence[Index]) -> None:
+        """Stage the indexes that a table had. One that has ended is another from now on, and to be built anew."""
+        now = self.indexes(table)
+        for index in now:
+            if index not in then:
+                self.drop_index(index)
+        for index in then:
+            if index not in now:
+                self.remake_index(index)
+
+    def remake_index(self, index: Index) -> None:
+        """Stage an index like one that has ended."""
+        self.adopt_index(replace(index, id=IndexId(self._new_id()), uuid=str(uuid4()), origin=None))
+
+    def _drop_indexes_of_lost_columns(self, before: Table | None, after: Table | None) -> None:
         """Indexes go with the columns that they are of."""
-        for index in self.indexes(table):
-            if any(column in columns for column in (*index.keys, *index.include)):
+        if before is None or after is None:
+            return
+        kept = {column.id for column in after.columns}
+        if kept.issuperset(column.id for column in before.columns):
+            return
+        for index in self.indexes(before):
+            if not kept.issuperset((*index.keys, *index.include)):
                 self.drop_index(index)
 
     def _forget_indexes(self, table: int) -> None:

@@ -184,6 +184,7 @@ def restore_as(
     draft.bring_back(before, table)
     _restore_tags(draft, then, table)
     draft.restore_layout(table, then.partitioning(table), then.sort_order(table))
+    draft.restore_indexes(table, then.indexes(table))
     draft.staged(table).was_dropped = before is None
     stage_files(draft, table, changed, contents)
     draft.restored[table.id] = detail

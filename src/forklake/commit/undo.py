@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from forklake.commit.conflicts import RENAMES, RESHAPES, TAKEN
+from forklake.commit.conflicts import INDEX_TAKEN, RENAMES, RESHAPES, TAKEN
 from forklake.commit.draft import Draft, Tagged
 from forklake.commit.restore import (
     ChangedFile,
@@ -212,6 +212,7 @@ def _undo_object(work: Undoing, one: _Object, numbers: set[int]) -> None:
             work.draft.bring_back(now, wanted)
         if isinstance(wanted, Table):
             _undo_layout(work, one, wanted)
+            _undo_indexes(work, one, wanted)
         _undo_tags(work, wanted, _tags(work.before, was), _tags(work.after, done))
 
 
@@ -277,6 +278,22 @@ def _undo_layout(work: Undoing, one: _Object, table: Table) -> None:
         return
     part, order = (was[0] if changed[0] else now[0]), (was[1] if changed[1] else now[1])
     work.draft.restore_layout(table, part, order)
+
+
+def _undo_indexes(work: Undoing, one: _Object, table: Table) -> None:
+    """Indexes that the commit made go, and those that it dropped are made again."""
+    was, done = (side.state.indexes(table.id) for side in (work.before, work.after))
+    for index in work.draft.indexes(table):
+        if index in done and index not in was:
+            work.draft.drop_index(index)
+    columns = {column.id for column in table.columns}
+    for index in was:
+        if index in done or not columns.issuperset((*index.keys, *index.include)):
+            continue
+        if alike(index.name, work.draft.indexes(table)):
+            work.stands_in_the_way(one.number, one.name, INDEX_TAKEN, {Verb.CREATE_INDEX})
+        else:
+            work.draft.remake_index(index)
 
 
 def _is_free(work: Undoing, one: _Object, wanted: Tagged, numbers: set[int]) -> bool:

@@ -9,6 +9,7 @@ from forklake.model.alike import alike, pick
 from forklake.model.changes import Change
 from forklake.model.entities import Macro, Schema, Table, View
 from forklake.model.ids import ColumnId, SchemaId, SnapshotId, TableId
+from forklake.model.index import Index
 from forklake.model.names import QualifiedName
 from forklake.model.snapshots import Head
 from forklake.model.table.layout import Partitioning, SortOrder
@@ -66,6 +67,10 @@ class Side:
     def layout(self, table: int) -> tuple[Partitioning | None, SortOrder | None]:
         """How new files of a table are laid out."""
         return self.state.layout(TableId(table))
+
+    def indexes(self, table: int) -> list[Index]:
+        """The indexes of a table; none of one that is not there."""
+        return self.state.indexes(TableId(table))
 
     def holders(self, change: Change) -> set[int]:
         """The objects that have the name that a change claims, whatever its case: mostly one or none."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from forklake.commit.conflicts import ALTERS, CREATES, DROPS, TAGS
+from forklake.commit.conflicts import ALTERS, CREATES, CREATES_INDEX, DROPS, DROPS_INDEX, TAGS
 from forklake.fork.catalog_state import KINDS, Kind, Object, Side
 from forklake.fork.version_vectors import Event, Events, read_footprint
+from forklake.model.alike import fold
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.index import Index
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.store.backend import Database
 from forklake.store.entity_rows import entity_rows
@@ -54,12 +56,22 @@ class LayoutChange:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexChange:
+    """An index that is there on one side alone."""
+
+    index: Index
+    is_new: bool
+    """Whether ours has it; else ours has dropped it."""
+
+
+@dataclass(frozen=True, slots=True)
 class DefinitionChanges:
     """All that is different."""
 
     objects: tuple[NetObject, ...] = ()
     tags: tuple[NetTag, ...] = ()
     layouts: tuple[LayoutChange, ...] = ()
+    indexes: tuple[IndexChange, ...] = ()
     reshaped: frozenset[TableId] = frozenset()
     """Tables that were altered on the way, whether that shows or not."""
     created: frozenset[int] = frozenset()
@@ -75,6 +87,7 @@ def net_changes(ours: Side, other: Side, done: Events) -> DefinitionChanges:
     created: set[int] = set()
     last: dict[int, SnapshotId] = {}
     reshaped: set[TableId] = set()
+    indexed: dict[int, set[str] | None] = {}
     for snapshot, change in done.changes:
         kind = kind_of(change)
         if kind is None:
@@ -88,6 +101,13 @@ def net_changes(ours: Side, other: Side, done: Events) -> DefinitionChanges:
             tagged.setdefault((kind, change.object_id), set()).add(change.detail)
         if change.verb in _RESHAPES:
             reshaped.add(TableId(change.object_id))
+        if change.verb is Verb.CREATE_TABLE:
+            # It comes with its indexes.
+            indexed[change.object_id] = None
+        elif change.verb in CREATES_INDEX | DROPS_INDEX:
+            names = indexed.setdefault(change.object_id, set())
+            if names is not None:
+                names.add(fold(change.detail or ""))
     objects = [
         NetObject(kind, other.find(kind, number), ours.find(kind, number))
         for kind in KINDS
@@ -97,6 +117,7 @@ def net_changes(ours: Side, other: Side, done: Events) -> DefinitionChanges:
         tuple(entry for entry in objects if not same(entry.base, entry.ours)),
         tuple(_all_tags(objects, tagged, other, ours)),
         tuple(_layouts(sorted(reshaped), other, ours)),
+        tuple(change for table in sorted(indexed) for change in _indexes(table, indexed[table], other, ours)),
         frozenset(reshaped),
         frozenset(created),
         last,
@@ -160,6 +181,22 @@ def _tags(
         place = f"{'' if column is None else column}:{key}"
         if old != new and (places is None or place in places):
             yield NetTag(kind, owner, column, key, old, new)
+
+
+def _indexes(table: int, names: set[str] | None, other: Side, ours: Side) -> Iterator[IndexChange]:
+    """Indexes that ours made or dropped, by their names; of a table that it made, all that it has."""
+    if ours.table(table) is None:
+        return
+    here, there = ours.indexes(table), other.indexes(table)
+    known, mine = {index.id for index in there}, {index.id for index in here}
+    new = [index for index in here if index.id not in known and (names is None or fold(index.name) in names)]
+    # What the other side made for a table that ours made anew is its own.
+    gone = {fold(index.name) for index in new} if names is None else names
+    for index in there:
+        if index.id not in mine and fold(index.name) in gone:
+            yield IndexChange(index, is_new=False)
+    for index in new:
+        yield IndexChange(index, is_new=True)
 
 
 def _layouts(tables: Sequence[TableId], base: Side, ours: Side) -> Iterator[LayoutChange]:

@@ -42,7 +42,7 @@ class TableChanges:
     change: HowChanged
     """`created`, `dropped`, `altered` (its definition), or `changed` (only rows or tags)."""
     schema_changes: tuple[str, ...] = ()
-    """One line per changed column, name, tag, partitioning or sort order."""
+    """One line per changed column, name, tag, index, partitioning or sort order."""
     files_added: tuple[str, ...] = ()
     files_retired: tuple[str, ...] = ()
     files_with_deletes: tuple[str, ...] = ()
@@ -91,6 +91,7 @@ def table_changes(
     defined = {table.id for table in numbers if isinstance(table, Table)}
     tables = defined | set(files)
     tables |= {layout.table for layout in net.layouts if list(_layout_changes(layout, sides))}
+    tables |= {change.index.table_id for change in net.indexes}
     tables |= {tag.owner.id for tag in net.tags if isinstance(tag.owner, Table)}
     found: dict[TableId, TableChanges] = {}
     for number in sorted(tables):
@@ -156,9 +157,16 @@ def _schema_changes(
     for layout in net.layouts:
         if layout.table == after.id:
             yield from _layout_changes(layout, sides)
+    yield from _index_changes(net, after.id)
     for tag in net.tags:
         if tag.owner.id == after.id and isinstance(tag.owner, Table):
             yield f"{tag.key} {'removed' if tag.ours is None else 'set'}"
+
+
+def _index_changes(net: DefinitionChanges, table: TableId) -> Iterator[str]:
+    for change in net.indexes:
+        if change.index.table_id == table:
+            yield f'index "{change.index.name}" {"created" if change.is_new else "dropped"}'
 
 
 def _layout_changes(layout: LayoutChange, sides: Sides) -> Iterator[str]:

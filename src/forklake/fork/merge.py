@@ -293,6 +293,8 @@ class _Undone:
             return True
         if self._now.layout(number) != self._before.layout(number):
             return False
+        if self._now.indexes(number) != self._before.indexes(number):
+            return False
         coming = self._ours.table(conflict.ours.object_id)
         used = [] if coming is None else [column.id for column in coming.walk()]
         return not dropped_columns_in_files(self._database, self._now, TableId(number), used)

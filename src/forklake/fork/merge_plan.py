@@ -16,13 +16,16 @@ from forklake.engine.compare import Outcome
 from forklake.fork.catalog_state import Kind, Object, Side
 from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.definition_changes import DefinitionChanges, kind_of, same
+from forklake.fork.merged_indexes import index_files_to_adopt, stage_indexes
 from forklake.fork.net_rows import RowChanges
 from forklake.fork.version_vectors import Divergence, Events
 from forklake.lazy.arrow import pa
+from forklake.lazy.properties import lazy_property
 from forklake.model.alike import alike
 from forklake.model.changes import RESOLVED, Change, Verb
 from forklake.model.entities import Table, View
-from forklake.model.ids import ColumnId, DataFileId, SchemaId
+from forklake.model.ids import ColumnId, DataFileId, IndexFileId, SchemaId, TableId
+from forklake.model.index import Index
 from forklake.model.options import Options
 from forklake.model.table.files import ColumnStats
 from forklake.scan.inlined_rows import stats_of_inlined
@@ -69,6 +72,7 @@ class MergeBuilder:
             table = self.ours.table(layout.table)
             if table is not None and not self._is_gone("table", table):
                 self.draft.adopt_layout(layout.table, *layout.ours)
+        stage_indexes(self.draft, self._net)
         self._staged = tuple(found for changes in self._rows for found in self._stage(changes))
         self.planned = self._plan(self._staged)
         """What the commit does, before anything is written for it."""
@@ -90,8 +94,26 @@ class MergeBuilder:
         # Even if nothing is left of what was done: others have to hear of it by way of the target.
         reshaped = tuple(sorted(table for table in self._net.reshaped if self.ours.table(table) is not None))
         head = self.ours.head
-        merged = Merged(head.catalog_id, head.snapshot_id, reshaped, self._seen)
+        merged = Merged(head.catalog_id, head.snapshot_id, reshaped, self._adopted_index_files, self._seen)
         return replace(plan, changes=(*plan.changes, *self._more_changes(plan)), merged=merged)
+
+    @lazy_property
+    def _adopted_index_files(self) -> tuple[IndexFileId, ...]:
+        tables = {event.change.object_id for event in self._done.events if kind_of(event.change) == "table"}
+        return index_files_to_adopt(
+            self._database,
+            self.ours,
+            self._theirs,
+            {index.id for table in tables for index in self._indexes_of(table)},
+            [TableId(table) for table in tables],
+            frozenset(added.state.file.id for changes in self._rows for added in changes.added),
+            frozenset(state.file.id for changes in self._rows for state in changes.retired),
+        )
+
+    def _indexes_of(self, table: int) -> list[Index]:
+        """The indexes that a table has after the merge, if it is there."""
+        there = self.ours.table(table) is not None and not any(g.object_id == table for g in self.gone)
+        return self.draft.indexes(self.draft.table(TableId(table))) if there else []
 
     def is_free(self, change: Change) -> bool:
         """Whether the target has no other object now with the name that a change claims."""

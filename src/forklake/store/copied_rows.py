@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, MappingId, SnapshotId, TableId
+from forklake.model.ids import (
+    CatalogId,
+    DataFileId,
+    DeleteFileId,
+    IndexFileId,
+    MappingId,
+    SnapshotId,
+    TableId,
+)
 from forklake.model.snapshots import Head
 from forklake.model.table.files import ColumnStats
 from forklake.store.backend import Session
@@ -32,9 +40,15 @@ def adopt_files(
     files: Sequence[DataFileId],
     delete_files: Sequence[DeleteFileId],
     mappings: Sequence[MappingId],
+    index_files: Sequence[IndexFileId],
 ) -> None:
-    """Store what another catalog has about files, delete files and mappings, as rows that begin now."""
-    ids = {"data_file_id": files, "delete_file_id": delete_files, "mapping_id": mappings}
+    """Store what another catalog has about files of all kinds and mappings, as rows that begin now."""
+    ids = {
+        "data_file_id": files,
+        "delete_file_id": delete_files,
+        "mapping_id": mappings,
+        "index_file_id": index_files,
+    }
     listed = {key: json.dumps(numbers) for key, numbers in ids.items() if numbers}
     for table, key in ADOPTED.items():
         if key in listed:

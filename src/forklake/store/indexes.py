@@ -15,9 +15,11 @@ from forklake.store.entity_writes import EntityWrites
 from forklake.store.row_sets import INDEX_COVERAGE, INDEX_FILES
 
 
-def index_files(database: Database, catalog: CatalogId, table: TableId, at: SnapshotId) -> list[IndexFile]:
-    """The segments and models of all indexes of a table that count at a snapshot or now."""
-    where = {"catalog": catalog, "table": table, "at": at}
+def index_files(
+    database: Database, catalog: CatalogId, tables: Iterable[TableId], at: SnapshotId
+) -> list[IndexFile]:
+    """The segments and models of all indexes of some tables that count at a snapshot or now."""
+    where = {"catalog": catalog, "tables": json.dumps(sorted(tables)), "at": at}
     rows = database.rows("index_files", **where)
     if not rows:
         return []
@@ -25,6 +27,16 @@ def index_files(database: Database, catalog: CatalogId, table: TableId, at: Snap
     for number, ordinal, file in database.rows("index_coverage", **where):
         covers.setdefault(number, {})[ordinal] = DataFileId(file)
     return [_index_file(row, _in_order(covers.get(row[0], {}))) for row in rows]
+
+
+def known_index_files(
+    database: Database, catalog: CatalogId, files: Iterable[IndexFileId]
+) -> set[IndexFileId]:
+    """Those of some files of indexes that a catalog has or had."""
+    listed = json.dumps(sorted(files))
+    return {
+        IndexFileId(file) for (file,) in database.rows("known_index_files", catalog=catalog, files=listed)
+    }
 
 
 def _index_file(row: Row, covers: tuple[DataFileId, ...]) -> IndexFile:

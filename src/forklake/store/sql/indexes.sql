@@ -21,13 +21,13 @@ SELECT i.table_id, i.index_id, i.source_catalog_id, i.begin_snapshot, i.index_uu
  ORDER BY i.index_id, c.ordinal;
 
 -- name: index_files
--- The files of the indexes that a table has, of those that count at a snapshot or now: what a segment says of its data files
+-- The files of the indexes of some tables, of those that count at a snapshot or now: what a segment says of its data files
 -- holds at every snapshot.
 SELECT f.index_file_id, f.index_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.file_size_bytes,
        f.entry_count, f.format, f.format_version, f.min_key, f.max_key, f.footer_size, f.summary, f.level, f.role,
        f.model_file_id
   FROM visible_index_file f
- WHERE f.catalog_id = $catalog AND f.table_id = $table
+ WHERE f.catalog_id = $catalog AND f.table_id IN ids($tables)
    AND (f.end_snapshot IS NULL OR (f.begin_snapshot <= $at AND $at < f.end_snapshot))
  ORDER BY f.index_file_id;
 
@@ -36,8 +36,12 @@ SELECT f.index_file_id, f.index_id, f.source_catalog_id, f.begin_snapshot, f.pat
 SELECT c.index_file_id, c.ordinal, c.data_file_id
   FROM visible_index_file f
   JOIN ducklake_index_coverage c ON c.catalog_id = f.source_catalog_id AND c.index_file_id = f.index_file_id
- WHERE f.catalog_id = $catalog AND f.table_id = $table
+ WHERE f.catalog_id = $catalog AND f.table_id IN ids($tables)
    AND (f.end_snapshot IS NULL OR (f.begin_snapshot <= $at AND $at < f.end_snapshot));
+
+-- name: known_index_files
+-- Those of some files of indexes that a catalog has or had.
+SELECT index_file_id FROM visible_index_file WHERE catalog_id = $catalog AND index_file_id IN ids($files);
 
 -- name: index_files_to_end
 -- The live files of indexes of some tables that somebody replaces, whose index is gone, or that find rows of no data file
