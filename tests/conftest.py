@@ -64,7 +64,8 @@ if (
     and shutil.disk_usage(_MEMORY).free >= _MEMORY_ENOUGH
 ):
     os.environ["TMPDIR"] = str(_MEMORY)
-    tempfile.tempdir = None  # Asked before, it would not look again; processes of xdist get their folder from here.
+    # Asked before, it would not look again; processes of xdist get their folder from here.
+    tempfile.tempdir = None
 
 
 class _Scheduling(LoadScopeScheduling):
@@ -101,8 +102,8 @@ SMALL_SPARK = {
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark for all tests: a second in another process would only take its time and memory.
 
-    Whoever asks for a session where this one runs gets it, with its few partitions. It stands in a folder that
-    stays: in one that is gone, as that of the first test soon is, no worker starts.
+    Whoever asks for a session where this one runs gets it, with its few partitions. It stands in a folder
+    that stays: in one that is gone, as that of the first test soon is, no worker starts.
     """
     from forklake.spark import session
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from unittest.mock import patch
 
+from forklake.data.storage.storage import Storage
 from forklake.distributed import DistributedSnapshot, Manifest, work, write_part
 from forklake.errors import CommitConflict, ReservationError
 from tests.property.simulation.catalog_verbs import DAY, HOUR
@@ -14,6 +18,18 @@ from tests.property.simulation.client import Client
 from tests.property.simulation.faults import Violation
 from tests.property.simulation.model import CatalogModel, State
 from tests.property.simulation.row_verbs import as_rows, changing, fresh, new_event
+
+_storage: ContextVar[Storage] = ContextVar("storage")
+
+
+@contextmanager
+def faulty_workers() -> Iterator[None]:
+    """Let workers write to the storage of their client, which may fail.
+
+    Clients take turns in the middle of a write: each has its own, in what is patched once for all of them.
+    """
+    with patch.object(work, "storage_of", lambda *_: _storage.get()):
+        yield
 
 
 @dataclass(slots=True)
@@ -46,8 +62,8 @@ def write(client: Client, random: Random) -> None:
     table, values = random.choice("tu"), fresh(client, random)
     number = len(shared.written)
     keep = random.choice(("value", "file"))
-    with patch.object(work, "storage_of", lambda *_: client.storage):
-        manifest = write_part(shared.ds, table, as_rows(values), part=f"{number}", manifest=keep)
+    _storage.set(client.storage)
+    manifest = write_part(shared.ds, table, as_rows(values), part=f"{number}", manifest=keep)
     # Others may have written meanwhile: of one part, one manifest counts.
     if number == len(shared.written) and not shared.is_over:
         shared.written.append((manifest, table, values))

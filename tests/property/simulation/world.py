@@ -21,7 +21,7 @@ from forklake.store.backend import Database
 from forklake.store.open import open_database
 from tests.property.simulation.checks import Checker
 from tests.property.simulation.client import Client, NothingToDo, shared_engine
-from tests.property.simulation.distributed_verbs import Shared
+from tests.property.simulation.distributed_verbs import Shared, faulty_workers
 from tests.property.simulation.model import CatalogModel
 from tests.property.simulation.picture import Row
 from tests.property.simulation.reading_verbs import LongReader, Stream
@@ -108,4 +108,5 @@ def determined(seed: int) -> Iterator[None]:
         patched.enter_context(patch.object(uuid, "os", SimpleNamespace(urandom=random.randbytes)))
         for module in (retry, reservations):
             patched.enter_context(patch.object(module, "PAUSES", (0.0,) * 8))
+        patched.enter_context(faulty_workers())
         yield
