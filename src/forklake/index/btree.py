@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from forklake.errors import InvalidQuery
@@ -17,14 +17,13 @@ from forklake.index.equal_keys import matching, wanted_keys
 from forklake.index.found_rows import found
 from forklake.index.key_values import name_of, plain
 from forklake.index.keyed_segment import (
-    GROUP_ROWS,
     Layout,
     Written,
     check_columns,
-    checked_parameters,
     group_rows_of,
     groups_with,
     numbered_batches,
+    parameters_of,
     plain_fence,
     summary_of,
     typed,
@@ -50,12 +49,11 @@ class Btree:
 
     name = "btree"
     maintain: Maintenance = "commit"
-    _DEFAULTS: ClassVar[Parameters] = {"row_group_rows": GROUP_ROWS}
 
     def check(self, spec: IndexSpec) -> Parameters:
         """Keys of all types that have an order."""
         check_columns(spec)
-        return checked_parameters(spec, self._DEFAULTS)
+        return parameters_of(self.name).complete(spec.params)
 
     def train(self, spec: IndexSpec, sample: Iterable[pa.RecordBatch], out: Path) -> SegmentSummary | None:
         """There is nothing to train."""

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from forklake.errors import InvalidQuery
 from forklake.index.equal_keys import matching, wanted_keys
 from forklake.index.found_rows import found
 from forklake.index.key_hash import form_of, hashes
 from forklake.index.keyed_segment import (
-    GROUP_ROWS,
     Layout,
     Written,
     check_columns,
-    checked_parameters,
     group_rows_of,
     groups_with,
     numbered_batches,
+    parameters_of,
     summary_of,
     typed,
     write_merged,
@@ -49,12 +47,11 @@ class Hash:
 
     name = "hash"
     maintain: Maintenance = "commit"
-    _DEFAULTS: ClassVar[Parameters] = {"row_group_rows": GROUP_ROWS}
 
     def check(self, spec: IndexSpec) -> Parameters:
         """Keys of all types whose values can be equal."""
         check_columns(spec)
-        return checked_parameters(spec, self._DEFAULTS)
+        return parameters_of(self.name).complete(spec.params)
 
     def train(self, spec: IndexSpec, sample: Iterable[pa.RecordBatch], out: Path) -> SegmentSummary | None:
         """There is nothing to train."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from forklake.errors import InvalidIndex
 from forklake.index.key_values import plain, storage_type, widened
 from forklake.index.kind import Part, Segment, SegmentFile
+from forklake.index.parameters import Known, whole
 from forklake.index.segment_parquet import (
     GROUP_ROWS,
     ORDINAL,
@@ -24,13 +25,12 @@ from forklake.index.sorted_entries import merged, sorted_tables, with_ordinals
 from forklake.lazy.arrow import kind, pa, pc
 from forklake.lazy.numpy import np
 from forklake.model.entities import Column
-from forklake.model.index import IndexSpec, Parameter, Parameters, SegmentSummary
+from forklake.model.index import IndexSpec, SegmentSummary
 from forklake.model.types.data_types import DataType, Scalar, to_sql
 from forklake.model.types.sort_keys import has_key
 
 FENCE_BYTES = 256
 """How much of a text the footer keeps: what begins like it is not told apart."""
-_FEWEST, _MOST = 1_024, 1_048_576
 _BIGINT = Scalar("int64")
 
 
@@ -108,22 +108,12 @@ def check_included(spec: IndexSpec) -> None:
             raise InvalidIndex(f'an index has each column once: "{column.name}" is there twice')
 
 
-def checked_parameters(spec: IndexSpec, defaults: Mapping[str, Parameter]) -> Parameters:
-    """Parameters with the defaults of those that were not given."""
-    for name in spec.params:
-        if name not in defaults:
-            known = ", ".join(defaults)
-            raise InvalidIndex(
-                f'an index of the kind {spec.kind} has no parameter "{name[:80]}": it has {known}'
-            )
-    params = {**defaults, **spec.params}
-    rows = params["row_group_rows"]
-    if isinstance(rows, bool) or not isinstance(rows, int) or not _FEWEST <= rows <= _MOST:
-        raise InvalidIndex(f"row_group_rows is a number from {_FEWEST:,} to {_MOST:,}, not {rows!r}")
-    for name, default in defaults.items():
-        if isinstance(default, bool) and not isinstance(params[name], bool):
-            raise InvalidIndex(f"{name} is true or false, not {params[name]!r}")
-    return params
+def parameters_of(kind: str) -> Known:
+    """The parameters of a kind that sorts keys."""
+    words = "a number from 1,024 to 1,048,576"
+    return Known(
+        f"an index of the kind {kind}", {"row_group_rows": (GROUP_ROWS, words, whole(1_024, 1 << 20))}
+    )
 
 
 def group_rows_of(spec: IndexSpec) -> int:

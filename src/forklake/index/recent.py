@@ -23,20 +23,31 @@ class Recent(Generic[T]):
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value of a key. Two threads that miss it at once may both make it."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key][0]
+        known = self.peek(key)
+        if known is not None:
+            return known
         made = make()
-        weight = self._weigh(made)
+        self.put(key, made)
+        return made
+
+    def peek(self, key: Hashable) -> T | None:
+        """The value of a key if it is there."""
         with self._lock:
             if key not in self._values:
-                self._values[key] = made, weight
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Keep a value."""
+        weight = self._weigh(value)
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = value, weight
                 self._weight += weight
             while self._weight > self._size and len(self._values) > 1:
                 _, (_, gone) = self._values.popitem(last=False)
                 self._weight -= gone
-        return made
 
     def clear(self) -> None:
         """Forget all."""

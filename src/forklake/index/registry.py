@@ -27,7 +27,7 @@ BUILT_IN = {
     "bm25": "forklake.index.bm25:Bm25",
     "btree": "forklake.index.btree:Btree",
     "hash": "forklake.index.hash:Hash",
-    "rstar": "forklake.index.rstar:Rstar",
+    "rstar": "forklake.index.rstar.kind:Rstar",
     "vector": "forklake.index.vector:Vector",
 }
 

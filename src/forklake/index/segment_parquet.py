@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from forklake.errors import StorageError, UnreadableIndex
 from forklake.index.kind import SegmentFile
-from forklake.index.memory import Memory
+from forklake.index.recent import Recent
 from forklake.lazy.arrow import pa, pq
 from forklake.lazy.numpy import np
 from forklake.model.index import SegmentSummary
@@ -24,14 +24,18 @@ from forklake.model.index import SegmentSummary
 ORDINAL, POSITION = "ordinal", "position"
 GROUP_ROWS = 32_768
 """How many entries a row group has: with fewer the footer grows, with more every hit reads more."""
-_FOOTERS = Memory(128 << 20)
-_ROWS = Memory(256 << 20)
+_FOOTERS: Recent[tuple[Any, int]] = Recent(128 << 20, lambda kept: kept[1])
+_ROWS: Recent[pa.Table] = Recent(256 << 20, lambda group: _bytes(group))
 _META = b"forklake"
 _NARROW = {"hash", ORDINAL, POSITION}
 _MAGIC_BYTES = 8
 
 
 T = TypeVar("T")
+
+
+def _bytes(group: pa.Table) -> int:
+    return group.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ def footer_of(file: SegmentFile, format: str, version: int) -> Footer:
                 end = source.read_at(needed, size - needed)
             return _parsed(end, needed)
 
-    return _FOOTERS.get((file.key, file.file_size_bytes, format), load)
+    return _FOOTERS.get((file.key, file.file_size_bytes, format), load)[0]
 
 
 def _parsed(end: bytes, size: int) -> tuple[Footer, int]:
@@ -155,7 +159,7 @@ def _parsed(end: bytes, size: int) -> tuple[Footer, int]:
 
 def kept(file: SegmentFile, key: tuple[str, ...], make: Callable[[], tuple[T, int]]) -> T:
     """What a kind makes of a footer, with its size; it is made once."""
-    return _FOOTERS.get((file.key, file.file_size_bytes, key), make)
+    return _FOOTERS.get((file.key, file.file_size_bytes, key), make)[0]
 
 
 def read_groups(
@@ -182,7 +186,7 @@ def read_groups(
             part = table if len(missing) == 1 else _copied(table.slice(first, footer.rows[group]))
             found[group] = part
             first += footer.rows[group]
-            _ROWS.put((file.key, file.file_size_bytes, group, names), part, part.nbytes)
+            _ROWS.put((file.key, file.file_size_bytes, group, names), part)
     return pa.concat_tables([found[group] for group in groups])
 
 

@@ -122,7 +122,7 @@ def test_what_an_index_cannot_be_is_refused() -> None:
         (Index(kind, (column(1, "j", "JSON"),), Path(), params={}), '"j" is JSON'),
         (Index(kind, good.keys, Path(), (column(2, "i", "INTERVAL"),), {}), "INTERVAL, which no index holds"),
         (Index(kind, good.keys, Path(), good.keys, {}), '"a" is there twice'),
-        (Index(kind, good.keys, Path(), params={"rows": 1}), "it has row_group_rows"),
+        (Index(kind, good.keys, Path(), params={"rows": 1}), "there are row_group_rows"),
         (Index(kind, good.keys, Path(), params={"row_group_rows": 3}), "from 1,024"),
     ]:
         with pytest.raises(InvalidIndex, match=told):

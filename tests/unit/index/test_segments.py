@@ -16,7 +16,6 @@ from forklake.index import segment_parquet, sorted_entries
 from forklake.index.btree import Btree
 from forklake.index.hash import Hash
 from forklake.index.kind import KeyedKind, Segment
-from forklake.index.memory import Memory
 from tests.unit.index.segments import Index, LocalFile, as_lists, column, condition
 
 KEY = column(1, "a", "BIGINT")
@@ -173,19 +172,3 @@ def test_nothing_at_all_is_a_segment_too(index: Index) -> None:
     assert (merged.file.facts.entry_count, found(index, merged)) == (0, {})
     none = index.kind.probe(index.spec, [merged, empty], pa.table({"1": pa.array([], pa.int64())}))
     assert as_lists(none) == {}
-
-
-def test_memory_forgets_what_was_used_longest_ago() -> None:
-    memory = Memory(10)
-    loaded: list[str] = []
-
-    def get(key: str, size: int) -> str:
-        return memory.get(key, lambda: (loaded.append(key) or key.upper(), size))
-
-    for key in "ababca":
-        assert get(key, 4) == key.upper()
-    assert loaded == ["a", "b", "c", "a"]
-    assert get("large", 11) == "LARGE"
-    assert memory.used == 8
-    memory.clear()
-    assert memory.used == 0

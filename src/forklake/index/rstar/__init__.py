@@ -1,0 +1,1 @@
+"""Indexes of places: `kind.py` is the kind `rstar`."""
