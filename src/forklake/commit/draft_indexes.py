@@ -119,7 +119,7 @@ class DraftIndexes(DraftDefinitions):
     # ---- Details ---
 
     def restore_indexes(self, table: Table, then: Sequence[Index]) -> None:
-        """Stage the indexes that a table had. One that has ended is another from now on, and is built anew."""
+        """Stage the indexes that a table had. One that has ended is another now, and is built anew."""
         now = self.indexes(table)
         for index in now:
             if index not in then:
