@@ -92,6 +92,8 @@ class DraftDefinitions(RowDraft):
         """A table with its columns, by name."""
         found = self._find_table(self.schema_named(name.schema).id, name.name)
         if found is None:
+            if self.find_view(name) is not None:
+                raise TableNotFound(f'"{name}" is a view, and a table is wanted: change what it reads')
             known = [QualifiedName(table.schema, table.name) for table in self.tables()]
             meant = instead_of(name, known) if known else "this catalog has no tables yet"
             raise TableNotFound(f'there is no table "{name}": {meant}')

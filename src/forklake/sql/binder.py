@@ -185,23 +185,18 @@ class Binder:
         parts = ref.parts
         if ref.may_be_cte:
             return
+        name, rows = parts[-1].lower(), None
         if len(parts) >= 2 and parts[-2].lower() in ("information_schema", "pg_catalog"):
-            rows = self.call((f"{parts[-2].lower()}.{parts[-1].lower()}",), (), {})
-            if rows is not None:
-                ref.replace(self._keep(rows))
-                tree.is_changed = True
-                return
-        elif len(parts) == 1:
-            rows = data.get(parts[0].lower()) if ref.at is None else None
-            if parts[0].lower().startswith("duckdb_"):
-                rows = self.call((parts[0].lower(),), (), {})
-            if rows is not None:
-                ref.replace(self._keep(rows))
-                tree.is_changed = True
-                return
-            if self.access.is_file(parts[0]):
-                return
-        raise names.unknown(parts, self.as_of(ref))
+            rows = self.call((f"{parts[-2].lower()}.{name}",), (), {})
+        elif len(parts) == 1 and name.startswith("duckdb_"):
+            rows = self.call((name,), (), {})
+        elif len(parts) == 1 and ref.at is None:
+            rows = data.get(name)
+        if rows is not None:
+            ref.replace(self._keep(rows))
+            tree.is_changed = True
+        elif len(parts) > 1 or not self.access.is_file(parts[0]):
+            raise names.unknown(parts, self.as_of(ref))
 
     def _bind(self, found: Found, names: Names) -> QueryTable | None:
         """Let the workbench have a table or view under its name."""
@@ -229,6 +224,10 @@ class Binder:
                 return None
             case Macro():
                 return None
+
+    def reads(self, view: View) -> bool:
+        """Whether anything that was read names a view as it is now, itself or by way of others."""
+        return any(key[1:] == (None, View, view.id) for key in self._views)
 
     def _prefix_of(self, table: Table) -> str:
         """The same for the next statement like this one, which keeps its view. Drafts have ids below 0."""
@@ -391,8 +390,7 @@ class Binder:
 
     def _keep(self, rows: pa.Table) -> str:
         name = f"{self.prefix}rows{len(self.given)}"
-        self.given[name] = None
-        self.workbench.register({name: rows})
+        self.add_rows(name, rows)
         return name
 
     def add_rows(self, name: str, rows: Any) -> None:

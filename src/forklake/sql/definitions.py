@@ -26,7 +26,7 @@ from forklake.errors import (
     ViewNotFound,
 )
 from forklake.model.entities import Column, MacroImpl, MacroParameter
-from forklake.model.names import QualifiedName
+from forklake.model.names import QualifiedName, quoted
 from forklake.model.sql.ddl import ColumnSpec, columns_of
 from forklake.model.sql.macro_sql import parameter_type
 from forklake.model.table.columns import Columns, build, find
@@ -103,6 +103,9 @@ def _(statement: st.CreateView, running: Running) -> SqlResult:
     stored = replace(running, options=replace(running.options, data={}))
     with stored.binder() as binder:
         (sql,) = binder.prepare(binder.read(text))
+        old = running.scope.read().find_view(name) if statement.or_replace else None
+        if old is not None and binder.reads(old):
+            raise InvalidSql(f'the view "{name}" would read itself')
         types_of(binder, running, sql)
         text = canonical_query(binder.portable(text, name.schema))
     running.work.create_view(name, text, columns=statement.columns, or_replace=statement.or_replace)
@@ -241,12 +244,20 @@ def _(statement: st.Alter, running: Running) -> SqlResult:
             return SqlResult()
         if not isinstance(action, st.RenameObject):
             raise InvalidSql("a view can be renamed, and nothing else: CREATE OR REPLACE VIEW changes it")
-        running.work.rename_view(name, action.new_name.parts[-1])
+        running.work.rename_view(name, _renamed(name, action))
         return SqlResult()
     if statement.if_exists and (not _has_schema(draft, name) or draft.find_table(name) is None):
         return SqlResult()
-    _alter(action, running.work.table(name))
+    if isinstance(action, st.RenameObject):
+        running.work.table(name).rename(_renamed(name, action))
+    else:
+        _alter(action, running.work.table(name))
     return SqlResult()
+
+
+def _renamed(name: QualifiedName, action: st.RenameObject) -> QualifiedName:
+    """The new name of a table or view, which stays in its schema unless another is said."""
+    return QualifiedName.parse((name.schema, *action.new_name.parts)[-2:])
 
 
 @singledispatch
@@ -293,12 +304,6 @@ def _(action: st.SetNullable, table: TableHandle) -> None:
         state = "has no NOT NULL constraint" if action.nullable else "is NOT NULL already"
         raise InvalidSchemaChange(f'column "{".".join(action.path)}" {state}')
     table.set_nullable(action.path, action.nullable)
-
-
-@_alter.register
-def _(action: st.RenameObject, table: TableHandle) -> None:
-    parts = action.new_name.parts
-    table.rename(parts[-1] if len(parts) == 1 else QualifiedName(*parts[-2:]))
 
 
 @_alter.register
@@ -361,7 +366,7 @@ def _(statement: st.ForkCatalog, running: Running) -> SqlResult:
 def _(statement: st.MergeCatalog, running: Running) -> SqlResult:
     named: dict[str, Any] = {"into": statement.target, "dry_run": statement.dry_run}
     named["prefer"] = statement.prefer
-    named["tables"] = [str(table) for table in statement.tables] or None
+    named["tables"] = [".".join(map(quoted, table.parts)) for table in statement.tables] or None
     return _called(running, "merge", (statement.source,), named)
 
 

@@ -110,7 +110,7 @@ class Names:
             if self.catalog is not None and catalog.lower() == self.catalog.lower():
                 if len(parts) == 2 and self._is_own_name(parts[0]):
                     schema = "main"
-                return QualifiedName(schema, name)
+                return QualifiedName.parse((schema, name), what)
         raise CatalogNotFound(
             f'"{".".join(parts)}" is in another catalog than this statement changes: run it there'
         )

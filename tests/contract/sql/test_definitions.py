@@ -210,3 +210,57 @@ def test_a_table_like_another_has_its_defaults(catalog: forklake.Catalog) -> Non
     assert catalog.sql("DESCRIBE a").to_rows() == catalog.sql("DESCRIBE b").to_rows()
     with pytest.raises(forklake.InvalidData):
         catalog.sql("INSERT INTO b DEFAULT VALUES")
+
+
+def test_names_with_dots_and_quotes_are_kept_whole(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
+    catalog.sql('CREATE SCHEMA "s.1"; CREATE TABLE "s.1"."t.1" (a INT); CREATE TABLE t (a INT)')
+    catalog.sql('ALTER TABLE "s.1"."t.1" RENAME TO "t""2.x"; ALTER TABLE t RENAME TO "s.1.t"')
+    catalog.sql('CREATE VIEW v AS FROM "s.1.t"; ALTER VIEW v RENAME TO "v.w"')
+    assert sorted(catalog.sql("SELECT schema, name FROM (SHOW ALL TABLES)").to_rows()) == [
+        ("main", "s.1.t"),
+        ("main", "v.w"),
+        ("s.1", 't"2.x'),
+    ]
+    fork = lake.fork(catalog, "other")
+    fork.sql('INSERT INTO "s.1"."t""2.x" VALUES (1); INSERT INTO "s.1.t" VALUES (2)')
+    catalog.sql(f'MERGE CATALOG other INTO "{catalog.name}" TABLES ("s.1"."t""2.x")')
+    assert catalog.sql('FROM "s.1"."t""2.x"').to_rows() == [(1,)]
+    assert catalog.sql('FROM "v.w"').to_rows() == []
+
+
+def test_names_that_no_backend_should_keep_are_refused(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t (a INT)")
+    for name in ("x\x01y", "x\x00y", " ", "n" * 2000):
+        for text in (
+            "CREATE TABLE {} (a INT)",
+            "CREATE TABLE {} AS SELECT 1 AS a",
+            "ALTER TABLE t RENAME TO {}",
+        ):
+            with pytest.raises(forklake.NamingError):
+                catalog.sql(text.format(f'"{name}"'))
+    assert [table.name for table in catalog.tables()] == ["t"]
+
+
+def test_a_view_does_not_replace_what_it_reads(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS FROM t; CREATE VIEW w AS FROM v")
+    for query in ("FROM v", "SELECT * FROM t, (FROM w)"):
+        with pytest.raises(forklake.InvalidSql, match=r'"main\.v" would read itself'):
+            catalog.sql(f"CREATE OR REPLACE VIEW v AS {query}")
+    catalog.sql("CREATE OR REPLACE VIEW v AS SELECT a + 1 AS a FROM t")
+    assert catalog.sql("FROM w").to_rows() == [(2,)]
+
+
+def test_rows_of_a_view_are_not_changed(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS FROM t")
+    for text in (
+        "INSERT INTO v VALUES (1)",
+        "UPDATE v SET a = 2",
+        "DELETE FROM v",
+        "ALTER TABLE v ADD COLUMN b INT",
+    ):
+        with pytest.raises(forklake.TableNotFound, match=r'"main\.v" is a view'):
+            catalog.sql(text)
+    for wrong in ("nope", "b", "row_id"):
+        with pytest.raises(forklake.InvalidSql, match=wrong) as refused:
+            catalog.sql(f"DELETE FROM t WHERE {wrong} = 1")
+        assert "forklake_" not in str(refused.value)

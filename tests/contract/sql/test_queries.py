@@ -267,3 +267,23 @@ def test_a_table_that_is_younger_than_a_snapshot_is_not_proposed_in_its_own_plac
     catalog.sql("CREATE TABLE t (id INT)")
     with pytest.raises(forklake.TableNotFound, match=f"at snapshot {before}: it is younger"):
         catalog.sql(f"FROM t AT (VERSION => {before})")
+
+
+def test_a_lake_calls_functions_of_its_catalogs(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t AS SELECT 1 AS a")
+    name = catalog.name
+    other = lake.fork(catalog, "other")
+    other.sql("CREATE TABLE mine AS SELECT 1 AS a")
+    counted = "SELECT count(*) FROM {}"
+    assert lake.sql(counted.format("other.table_info()")).to_rows() == [(2,)]
+    assert lake.sql(counted.format(f"ducklake_table_info('{name}')")).to_rows() == [(1,)]
+    lake.sql("CALL other.set_option('target_file_size', '1MB', table_name => 'mine')")
+    lake.sql(f"USE {name}; BEGIN")
+    with pytest.raises(forklake.InvalidSql, match="the transaction is on"):
+        lake.sql("CALL other.flush_inlined_data()")
+    assert lake.sql(counted.format("other.table_info()")).to_rows() == [(2,)]
+    lake.sql("ROLLBACK")
+    with pytest.raises(forklake.CatalogNotFound):
+        lake.sql("FROM nobody.snapshots()")
+    with pytest.raises(forklake.InvalidSql, match="another catalog"):
+        catalog.sql("FROM other.snapshots()")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from forklake.data.storage.storage import Storage
 from forklake.engine.errors import unreadable_file
+from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID
 from forklake.errors import EngineError, ForklakeError, InvalidData, InvalidSql, StatementLimit, raise_alone
 from forklake.lazy.duckdb import duckdb
 from forklake.scan.scan_plan import ScanPlan
@@ -38,7 +39,7 @@ def _translation(storage: Storage, plans: Sequence[ScanPlan], error: duckdb.Erro
     told = reason or kind
     match error:
         case duckdb.ParserException() | duckdb.BinderException() | duckdb.CatalogException():
-            return InvalidSql(told)
+            return InvalidSql(_without_own(told))
         case duckdb.ConversionException() | duckdb.OutOfRangeException() | duckdb.ConstraintException():
             # What follows quotes the statement, which may be one of ours.
             return InvalidData(told.partition("\n\nLINE ")[0])
@@ -54,3 +55,12 @@ def _translation(storage: Storage, plans: Sequence[ScanPlan], error: duckdb.Erro
             return StatementLimit(f"the statement needs more memory than it may use: {told.splitlines()[0]}")
         case _:
             return EngineError(f"DuckDB failed: {message}")
+
+
+def _without_own(told: str) -> str:
+    """A message that proposes no columns of ours, by which rows are found again."""
+    before, proposed, listed = told.partition("\nCandidate bindings: ")
+    line, *after = listed.split("\n")
+    own = {f'"{name}"' for name in (PLACE, POSITION, ROW_ID)}
+    names = [name for name in line.split(", ") if name.rpartition(".")[2] not in own]
+    return "\n".join([before + (f"{proposed}{', '.join(names)}" if names else ""), *after])

@@ -30,16 +30,17 @@ def call_function(
     `snapshots()`, `shop.snapshots()` and `ducklake_snapshots('shop')` are the same.
     """
     session = running.session
+    handle, work = session.handle, None
     own = name[-1].lower()
     function = _named(own)
     if function is not None and own not in FUNCTIONS:
         if not function.of_lake:
             if not positional or not isinstance(positional[0], str):
                 raise InvalidSql(f"{own}() takes the name of a catalog first")
-            _check_catalog(running, positional[0])
+            handle, work = _asked(running, positional[0])
             positional = positional[1:]
     elif function is not None and len(name) > 1:
-        _check_catalog(running, name[0])
+        handle, work = _asked(running, name[0])
     if function is None:
         listing = INTROSPECTION.get(own)
         if listing is None or session.handle is None:
@@ -47,9 +48,12 @@ def call_function(
         return listing(_listing_caller(running, session.handle))
     if function.is_change and running.options.read_only:
         raise InvalidSql(f"{own}() changes something, and only reading is allowed here")
-    if session.handle is None:
+    if handle is None:
         raise InvalidSql("say in which catalog: USE a catalog first, or call sql() of the catalog")
-    caller = Caller(session.lake, session.handle, session.work, session.schema, reach=SessionReach(running))
+    if work is handle and session.open is not None and function.is_change:
+        raise InvalidSql(f'the transaction is on "{session.catalog}", and this changes "{handle.name}"')
+    schema = session.schema if work is None else "main"
+    caller = Caller(session.lake, handle, work or session.work, schema, reach=SessionReach(running))
     return function.run(caller, Arguments(list(positional), {key.lower(): v for key, v in named.items()}))
 
 
@@ -74,6 +78,12 @@ def _named(name: str) -> SqlFunction | None:
     return FUNCTIONS.get(name) or FUNCTIONS.get(name.removeprefix(_PREFIX))
 
 
-def _check_catalog(running: Running, name: str) -> None:
-    if not running.session.is_catalog(name):
+def _asked(running: Running, name: str) -> tuple[Catalog | None, Catalog | None]:
+    """The catalog that a call names, and where changes take effect if that is not where the session is."""
+    session = running.session
+    if session.is_catalog(name):
+        return session.handle, None
+    if not session.is_of_lake:
         raise InvalidSql(f'"{name}" is another catalog: call the function there')
+    other = session.lake.catalog(name)
+    return other, other
