@@ -84,7 +84,7 @@ def load(
         given: dict[str, Any] = dict(map(_option, option or ()))
         rows = lake.read(files, format=format, **given)
         with progress_bar(settings) as progress:
-            found = _found(catalog, table) if create else catalog.table(table)
+            found = _found(catalog, table, or_created=create)
             if found is None:
                 made = catalog.create_table(table, rows, append=True, progress=progress, **info)
                 result = Loaded(made.full_name, made.count(), True, catalog.snapshot)
@@ -158,11 +158,13 @@ def export(
     render(Exported(str(path), number), settings.output)
 
 
-def _found(catalog: Catalog, name: str) -> Table | None:
+def _found(catalog: Catalog, name: str, *, or_created: bool) -> Table | None:
     try:
         return catalog.table(name)
-    except TableNotFound:
-        return None
+    except TableNotFound as error:
+        if or_created:
+            return None
+        raise TableNotFound(f"{error}; --create makes it with the columns of the files") from None
 
 
 def _option(text: str) -> tuple[str, Any]:

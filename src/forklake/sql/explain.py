@@ -26,6 +26,10 @@ def explain(statement: st.Explain, running: Running) -> SqlResult:
             files, rows = len(table.plan.files), sum(place.live_rows for place in table.plan.rows)
             every = len(table.source.reader.files()) if table.source.is_stored else files
             values.append(f"reads {files} of {every} files and {rows} inlined rows")
-    keys += [str(value) for value in found.column(0).to_pylist()]
-    values += [str(value) for value in found.column(1).to_pylist()]
+    for row in found.to_pylist():
+        key, plan = row.values()
+        # A row for each line, as in PostgreSQL: a plan is a drawing, and every tool prints rows.
+        lines = str(plan).splitlines()
+        keys += [str(key)] * len(lines)
+        values += lines
     return SqlResult(pa.table({"explain_key": keys, "explain_value": values}))

@@ -166,6 +166,9 @@ def test_files_that_cannot_match_are_not_read(catalog: forklake.Catalog) -> None
         found = catalog.sql(f"EXPLAIN {query}").to_rows()
         return {key: value for key, value in found if key.startswith("scan of")}
 
+    lines = catalog.sql("EXPLAIN FROM a").to_rows()
+    assert len(lines) > 5
+    assert all("\n" not in line for _, line in lines)
     assert set(reads("SELECT name FROM joined WHERE id = 17").values()) == {
         "reads 1 of 5 files and 0 inlined rows"
     }

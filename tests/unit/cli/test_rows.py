@@ -24,7 +24,7 @@ def csv(tmp_path: Path) -> str:
 
 
 def test_files_become_a_table_and_are_appended_to_it(lake: tuple[str, ...], csv: str, tmp_path: Path) -> None:
-    assert "no table" in refusal(*lake, "load", "people", csv)
+    assert "--create makes it" in refusal(*lake, "load", "people", csv)
     made = data(*lake, "load", "people", csv, "--create", "--message", "first")
     assert (made["table"], made["rows"], made["created"]) == ("main.people", 3, True)
     more = tmp_path / "more.ndjson"

@@ -175,7 +175,7 @@ def test_changes_that_cannot_be_told_are_refused(
 ) -> None:
     first, second, third = changed
     catalog.create_view("v", "SELECT 1")
-    assert 'no table "main.v"' in refused("table_changes", "v", first, catalog.snapshot)
+    assert '"main.v" is a view' in refused("table_changes", "v", first, catalog.snapshot)
     assert "which is before it" in refused("table_changes", "sales", "t", third, second)
     assert "no snapshot" in refused("table_changes", "sales", "t", first, 10**9)
     assert "start is the id of a snapshot or a timestamp, not NULL" in refused(
