@@ -185,7 +185,8 @@ class Binder:
         parts = ref.parts
         if ref.may_be_cte:
             return
-        name, rows = parts[-1].lower(), None
+        written, rows = parts[-1], None
+        name = written.lower()
         if len(parts) >= 2 and parts[-2].lower() in ("information_schema", "pg_catalog"):
             rows = self.call((f"{parts[-2].lower()}.{name}",), (), {})
         elif len(parts) == 1 and name.startswith("duckdb_"):
@@ -195,7 +196,7 @@ class Binder:
         if rows is not None:
             ref.replace(self._keep(rows))
             tree.is_changed = True
-        elif len(parts) > 1 or not self.access.is_file(parts[0]):
+        elif len(parts) > 1 or not self.access.is_file(written):
             raise names.unknown(parts, self.as_of(ref))
 
     def _bind(self, found: Found, names: Names) -> QueryTable | None:

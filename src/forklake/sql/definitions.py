@@ -257,7 +257,8 @@ def _(statement: st.Alter, running: Running) -> SqlResult:
 
 def _renamed(name: QualifiedName, action: st.RenameObject) -> QualifiedName:
     """The new name of a table or view, which stays in its schema unless another is said."""
-    return QualifiedName.parse((name.schema, *action.new_name.parts)[-2:])
+    schema, new = (name.schema, *action.new_name.parts)[-2:]
+    return QualifiedName.parse((schema, new))
 
 
 @singledispatch
