@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from forklake.sql.functions.function import SqlFunction
 from forklake.sql.functions.registry import FUNCTIONS
 from forklake.sql.parser.refused import CREATED, DROPPED, STATEMENTS
-from forklake.sql.parser.synopsis import NOT_YET, SYNOPSES
+from forklake.sql.parser.synopsis import SYNOPSES
 
 _HEAD = """\
 # SQL reference
@@ -50,8 +50,6 @@ def reference() -> str:
 def _statements() -> Iterator[str]:
     for name, synopsis in SYNOPSES.items():
         yield f"### {name}\n"
-        if name in NOT_YET:
-            yield "Read, and refused: there are no indexes yet.\n"
         yield f"```text\n{synopsis}\n```\n"
 
 

@@ -13,6 +13,7 @@ from forklake.model.ids import TableId
 from forklake.model.index import IndexInfo, Maintenance, Parameter
 from forklake.model.names import check_name
 from forklake.model.snapshots import CommitInfo, Extra
+from forklake.model.table.columns import ColumnPath
 
 
 class IndexVerbs:
@@ -26,8 +27,8 @@ class IndexVerbs:
         name: str,
         *,
         kind: str,
-        columns: Sequence[str],
-        include: Sequence[str] = (),
+        columns: Sequence[ColumnPath],
+        include: Sequence[ColumnPath] = (),
         maintain: Maintenance | None = None,
         if_not_exists: bool = False,
         author: str | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from forklake.commit.draft import Draft
@@ -11,7 +11,7 @@ from forklake.index.registry import kind_of
 from forklake.model.entities import Column, Table
 from forklake.model.index import Index, IndexInfo, IndexSpec, Maintenance, Parameter
 from forklake.model.names import check_name
-from forklake.model.table.columns import find
+from forklake.model.table.columns import ColumnPath, find
 
 
 def create_index(
@@ -19,10 +19,10 @@ def create_index(
     table: Table,
     name: str,
     kind: str,
-    columns: Sequence[str],
-    include: Sequence[str] = (),
+    columns: Sequence[ColumnPath],
+    include: Sequence[ColumnPath] = (),
     maintain: Maintenance | None = None,
-    params: Mapping[str, Parameter] | None = None,
+    params: Mapping[str, object] | None = None,
 ) -> Index:
     """Stage an index that its kind has checked. No file is read: its segments are built later."""
     if maintain not in (None, "commit", "later"):
@@ -47,7 +47,7 @@ def create_index(
     )
 
 
-def _columns(table: Table, names: Iterable[str], what: str) -> tuple[Column, ...]:
+def _columns(table: Table, names: Sequence[ColumnPath], what: str) -> tuple[Column, ...]:
     if not isinstance(names, list | tuple):
         raise InvalidArgument(f"{what} of an index are given as a list, not as {type(names).__name__}")
     found: list[Column] = []
@@ -61,14 +61,20 @@ def _columns(table: Table, names: Iterable[str], what: str) -> tuple[Column, ...
     return tuple(found)
 
 
-def _parameters(given: Mapping[str, Parameter]) -> dict[str, Parameter]:
+def _parameters(given: Mapping[str, object]) -> dict[str, Parameter]:
+    checked: dict[str, Parameter] = {}
     for name, value in given.items():
-        is_plain = value is None or isinstance(value, bool | int | str)
-        if not (is_plain or (isinstance(value, float) and isfinite(value))):
+        if not (value is None or isinstance(value, bool | int | float | str)) or _is_endless(value):
             raise InvalidArgument(
                 f"parameters of an index are numbers, text, true or false: {name} is {type(value).__name__}"
             )
-    return dict(given)
+        checked[name] = value
+    return checked
+
+
+def _is_endless(value: Parameter) -> bool:
+    """Whether JSON has no way to write a number."""
+    return isinstance(value, float) and not isfinite(value)
 
 
 def index_info(draft: Draft, table: Table, index: Index) -> IndexInfo:

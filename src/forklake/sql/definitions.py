@@ -34,6 +34,7 @@ from forklake.model.table.partition_and_sort import partition_fields
 from forklake.sql import statements as st
 from forklake.sql.ages import age
 from forklake.sql.constants import value_of
+from forklake.sql.indexes import create_index, drop_index
 from forklake.sql.rows import computed_query, types_of
 from forklake.sql.statement import Running
 
@@ -77,9 +78,7 @@ def _(statement: st.DropObject, running: Running) -> SqlResult:
         case "macro" | "macro table":
             _drop_macro(statement, running)
         case "index":
-            raise InvalidSql(
-                "DROP INDEX is not supported yet: there are no indexes, so there is none to drop"
-            )
+            drop_index(statement, running)
     return SqlResult()
 
 
@@ -343,10 +342,8 @@ def _(statement: st.Comment, running: Running) -> SqlResult:
 
 @run_definition.register
 def _(statement: st.CreateIndex, running: Running) -> SqlResult:
-    raise InvalidSql(
-        "CREATE INDEX is not supported yet: files are passed over by the bounds of their columns, "
-        "so ALTER TABLE … SET SORTED BY or SET PARTITIONED BY the columns that are searched"
-    )
+    create_index(statement, running)
+    return SqlResult()
 
 
 # ---- Catalogs ---

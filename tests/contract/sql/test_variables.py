@@ -67,13 +67,3 @@ def test_a_variable_reaches_no_further_than_a_query(catalog: forklake.Catalog) -
     assert catalog.sql("SET VARIABLE x = 1; SELECT getvariable('x') AS x", read_only=True).to_rows() == [(1,)]
     with pytest.raises(forklake.InvalidSql, match=r"is outside of the lake|takes the names|would reach"):
         catalog.sql("SET VARIABLE p = '/etc/hostname'; SELECT * FROM read_text(getvariable('p'))")
-
-
-def test_an_index_is_refused_with_what_to_do_instead(catalog: forklake.Catalog) -> None:
-    catalog.sql("CREATE TABLE t (id INTEGER)")
-    before = catalog.snapshot
-    with pytest.raises(forklake.InvalidSql, match=r"CREATE INDEX is not supported yet: .* SET SORTED BY"):
-        catalog.sql("CREATE INDEX by_id ON t (id)")
-    with pytest.raises(forklake.InvalidSql, match="DROP INDEX is not supported yet"):
-        catalog.sql("DROP INDEX by_id")
-    assert catalog.snapshot == before

@@ -168,6 +168,7 @@ def test_macros(text: str, statement: object) -> None:
         ("DROP FUNCTION m", DropObject("macro", of("m"))),
         ("DROP MACRO TABLE IF EXISTS m", DropObject("macro table", of("m"), True)),
         ("DROP INDEX s.i", DropObject("index", of("s", "i"))),
+        ("DROP INDEX IF EXISTS i ON s.t", DropObject("index", of("i"), True, table=of("s", "t"))),
         ("DROP CATALOG a", DropCatalog("a")),
         ("DROP CATALOG IF EXISTS 'agent-1'", DropCatalog("agent-1", True)),
         ('DROP TABLE "if"', DropObject("table", of("if"))),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from forklake.model.entities import Column, Table, View
+from forklake.model.index import Index, Parameter
 from forklake.model.sql.keywords import optionally_quoted
 from forklake.model.types.data_types import DataType, Decimal, List, Map, Struct, to_sql
 
@@ -81,6 +82,25 @@ def create_table(schema: str, table: Table) -> str:
     """The statement that would create a table."""
     columns = ", ".join(_definition(column) for column in table.columns)
     return f"CREATE TABLE {_name(schema, table.name)}({columns});"
+
+
+def create_index(schema: str, table: Table, index: Index) -> str:
+    """The statement that would create an index."""
+    names = {column.id: optionally_quoted(column.name) for column in table.columns}
+    keys, include = (
+        ", ".join(names[column] for column in columns) for columns in (index.keys, index.include)
+    )
+    given = {"maintain": index.maintain, **index.params}
+    params = ", ".join(f"{name} = {_setting(value)}" for name, value in given.items() if value is not None)
+    included = f" INCLUDE ({include})" if include else ""
+    return (
+        f"CREATE INDEX {optionally_quoted(index.name)} ON {_name(schema, table.name)} "
+        f"USING {index.kind} ({keys}){included} WITH ({params});"
+    )
+
+
+def _setting(value: Parameter) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value).lower()
 
 
 def _definition(column: Column) -> str:

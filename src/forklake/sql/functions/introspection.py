@@ -19,7 +19,14 @@ from forklake.model.entities import Column, Macro, MacroImpl, Schema, Table, Vie
 from forklake.model.sql.macro_sql import UNKNOWN, parameter_sql
 from forklake.sql.functions import introspection_columns as columns
 from forklake.sql.functions.answers import Columns, answer
-from forklake.sql.functions.described import create_table, create_view, default_of, numbers_of, shown_type
+from forklake.sql.functions.described import (
+    create_index,
+    create_table,
+    create_view,
+    default_of,
+    numbers_of,
+    shown_type,
+)
 from forklake.sql.functions.function import Caller
 from forklake.store.files import TableSize
 
@@ -222,6 +229,25 @@ def _duckdb_constraints(caller: Caller) -> Iterator[Row]:
             }
 
 
+def _duckdb_indexes(caller: Caller) -> Iterator[Row]:
+    catalog = _Catalog(caller)
+    for table in catalog.tables:
+        for index in catalog.draft.indexes(table):
+            schema = catalog.schemas[table.schema_id].name
+            yield {
+                **catalog.place(table),
+                "index_name": index.name,
+                "index_oid": index.id,
+                "table_name": table.name,
+                "table_oid": table.id,
+                "tags": {},
+                "is_unique": False,
+                "is_primary": False,
+                "expressions": str([column.name for column in table.columns if column.id in index.keys]),
+                "sql": create_index(schema, table, index),
+            }
+
+
 def _duckdb_databases(caller: Caller) -> Iterator[Row]:
     path = str(caller.lake.data_path)
     yield {
@@ -235,10 +261,6 @@ def _duckdb_databases(caller: Caller) -> Iterator[Row]:
         "encrypted": False,
         "options": [("data_path", path)],
     }
-
-
-def _nothing(caller: Caller) -> Iterator[Row]:
-    return iter(())
 
 
 def _tables(caller: Caller) -> Iterator[Row]:
@@ -324,7 +346,7 @@ _LISTINGS: dict[str, tuple[Columns, Callable[[Caller], Iterable[Row]]]] = {
     "duckdb_functions": (columns.FUNCTIONS, _duckdb_functions),
     "duckdb_constraints": (columns.CONSTRAINTS, _duckdb_constraints),
     "duckdb_databases": (columns.DATABASES, _duckdb_databases),
-    "duckdb_indexes": (columns.INDEXES, _nothing),
+    "duckdb_indexes": (columns.INDEXES, _duckdb_indexes),
     "information_schema.tables": (columns.STANDARD_TABLES, _tables),
     "information_schema.columns": (columns.STANDARD_COLUMNS, _columns),
     "information_schema.schemata": (columns.STANDARD_SCHEMAS, _schemata),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from forklake.sql.functions import catalogs, history, maintenance, options, restoring, tables, upkeep
+from forklake.sql.functions import catalogs, history, indexes, maintenance, options, restoring, tables, upkeep
 from forklake.sql.functions.function import SqlFunction
 
 FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType(
     {
         function.name: function
-        for module in (history, tables, options, maintenance, restoring, upkeep, catalogs)
+        for module in (history, tables, indexes, options, maintenance, restoring, upkeep, catalogs)
         for function in module.FUNCTIONS
     }
 )

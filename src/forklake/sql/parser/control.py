@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from forklake.errors import InvalidSql
+from forklake.model.names import quoted
 from forklake.sql.parser.problems import syntax_error
 from forklake.sql.parser.reader import Reader
 from forklake.sql.statements import (
     Call,
     Checkpoint,
     Execute,
+    Fragment,
     ObjectName,
     SetVariable,
     TransactionControl,
@@ -113,6 +115,16 @@ def call(reader: Reader) -> Call:
     if len(names) > 3:
         raise syntax_error(reader.text, start, f'"{".".join(names)}" is no function', names[0])
     return Call(ObjectName(tuple(names), start), reader.inside())
+
+
+def show_indexes(reader: Reader) -> Call:
+    """SHOW INDEXES, whose words were read: the function of that name."""
+    start, table = reader.start, ""
+    if reader.one_of("FROM", "IN", "ON") is not None:
+        parts = reader.object_name("the name of a table").parts
+        name = ".".join(map(quoted, parts[-2:]))
+        table = "'" + name.replace("'", "''") + "'"
+    return Call(ObjectName(("indexes",), start), Fragment(table, start))
 
 
 def checkpoint(reader: Reader) -> Checkpoint:

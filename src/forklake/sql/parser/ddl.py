@@ -225,7 +225,8 @@ def drop(reader: Reader) -> DropObject | DropCatalog:
     name = reader.object_name(
         f"the name of {'an' if kind == 'index' else 'a'} {kind}", 2 if kind == "schema" else 3
     )
+    table = reader.object_name("the name of a table") if kind == "index" and reader.take("ON") else None
     if reader.word == ",":
         raise reader.refuse("DROP of several at once", "write a DROP for each, with semicolons between them")
     cascade = reader.one_of("CASCADE", "RESTRICT") == "CASCADE"
-    return DropObject("macro table" if macro_table else kind, name, if_exists, cascade)
+    return DropObject("macro table" if macro_table else kind, name, if_exists, cascade, table)

@@ -112,6 +112,8 @@ def _numbered(text: str, places: list[tuple[int, int, str]], end: int) -> str:
 
 
 def _statement(reader: Reader) -> Statement:
+    if reader.take("SHOW", "INDEXES"):
+        return control.show_indexes(reader)
     word = reader.word
     if word in _QUERIES:
         return Query(_query(reader))

@@ -37,7 +37,7 @@ SYNOPSES: Mapping[str, str] = {
     "PIVOT": "PIVOT table ON column [ USING aggregate ] [ GROUP BY column ]",
     "UNPIVOT": "UNPIVOT table ON column [, …]",
     "DESCRIBE": "{ DESCRIBE | SUMMARIZE } { table | query }",
-    "SHOW": "SHOW { TABLES | ALL TABLES | table }",
+    "SHOW": "SHOW { TABLES | ALL TABLES | INDEXES [ FROM table ] | table }",
     "EXPLAIN": "EXPLAIN [ ANALYZE ] query",
     "INSERT": """\
 [ WITH name AS ( query ) ]
@@ -110,11 +110,10 @@ where parameter is name [ type ]""",
 COMMENT ON { TABLE table | VIEW view | COLUMN table.column | SCHEMA schema | MACRO macro }
 IS { string | NULL }""",
     "CREATE INDEX": """\
-CREATE [ UNIQUE ] INDEX [ IF NOT EXISTS ] name ON table [ USING name ] ( path [, …] )
+CREATE INDEX [ IF NOT EXISTS ] name ON table [ USING name ] ( column [, …] )
 [ INCLUDE ( column [, …] ) ] [ WITH ( setting [, …] ) ]
-where path is { column | column.field }
-and setting is option = { number | string | TRUE | FALSE }""",
-    "DROP INDEX": "DROP INDEX [ IF EXISTS ] name",
+where setting is option = { number | string | TRUE | FALSE }""",
+    "DROP INDEX": "DROP INDEX [ IF EXISTS ] name [ ON table ]",
     "BEGIN": "{ BEGIN | START } [ TRANSACTION ] [ READ ONLY ]",
     "COMMIT": "{ COMMIT | END } [ TRANSACTION ]",
     "ROLLBACK": "{ ROLLBACK | ABORT } [ TRANSACTION ]",
@@ -137,9 +136,6 @@ MERGE CATALOG catalog [ INTO catalog ]
     "DROP CATALOG": "DROP CATALOG [ IF EXISTS ] catalog",
 }
 """By what each is called."""
-
-NOT_YET = frozenset({"CREATE INDEX", "DROP INDEX"})
-"""Statements that are read and then refused: their time is to come."""
 
 
 def found(words: str) -> dict[str, str]:

@@ -24,6 +24,8 @@ class DropObject:
     name: ObjectName
     if_exists: bool = False
     cascade: bool = False
+    table: ObjectName | None = None
+    """That of an index, if it is said."""
 
 
 @dataclass(frozen=True, slots=True)
