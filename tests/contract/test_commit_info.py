@@ -25,7 +25,7 @@ READS = {
     "remove_orphans set_option set_ttl snapshots sql tree",
     "Catalog": "at begin_distributed cancel_distributed diff expire macros plan_compaction "
     "plan_rewrite_deletes reservations schema_options schemas snapshots sql table tables tags views",
-    "Table": "changes count files head history locate options scan stats tags to_arrow to_batches "
+    "Table": "changes count files head history indexes locate options scan stats tags to_arrow to_batches "
     "to_pandas to_polars to_pylist to_reader",
 }
 # What takes the keywords for commits to come.
@@ -174,6 +174,8 @@ def table_calls(lake: forklake.Lake, folder: Any) -> dict[str, Callable[..., Any
         "set_option": lambda **info: table.set_option("data_inlining_row_limit", 5, **info),
         "set_tag": lambda **info: table.set_tag("k", "v", **info),
         "comment": lambda **info: table.comment("text", **info),
+        "create_index": lambda **info: table.create_index("i", kind="hash", columns=["id"], **info),
+        "drop_index": lambda **info: table.drop_index("i", **info),
         "rename": lambda **info: table.rename("t2", **info),
         "drop": lambda **info: imported.drop(**info),
         "restore": lambda **info: table.restore(start, **info),
@@ -191,7 +193,8 @@ def check(lake: forklake.Lake, kind: type, calls: dict[str, Callable[..., Any]])
         # A distributed commit adds a summary of its own.
         assert made[0].extra is not None, name
         assert (made[0].author, made[0].message, made[0].extra["run"]) == ("ada", "why", 7), name
-        with pytest.raises(TypeError):
+        # What is no keyword of `create_index` is meant for the kind.
+        with pytest.raises(forklake.ForklakeError if name == "create_index" else TypeError):
             call(autor="ada")
 
 

@@ -57,12 +57,16 @@ class DraftDefinitions(RowDraft):
 
     def table(self, table: TableId) -> Table:
         """A table with its columns."""
-        found = self._tables.now[table] if table in self._tables.now else self.state.table(table)
+        found = self.table_if_there(table)
         if found is None:
             raise TableNotFound(
                 f"table {table} is not there at snapshot {self.head.snapshot_id}: it was dropped or is newer"
             )
         return found
+
+    def table_if_there(self, table: TableId) -> Table | None:
+        """A table with its columns, unless it was dropped or is newer."""
+        return self._tables.now[table] if table in self._tables.now else self.state.table(table)
 
     def _is_kept(self, table: TableId) -> bool:
         return self._tables.now.get(table, True) is not None

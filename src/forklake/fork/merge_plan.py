@@ -112,8 +112,8 @@ class MergeBuilder:
 
     def _indexes_of(self, table: int) -> list[Index]:
         """The indexes that a table has after the merge, if it is there."""
-        there = self.ours.table(table) is not None and not any(g.object_id == table for g in self.gone)
-        return self.draft.indexes(self.draft.table(TableId(table))) if there else []
+        there = self.draft.table_if_there(TableId(table))
+        return [] if there is None else self.draft.indexes(there)
 
     def is_free(self, change: Change) -> bool:
         """Whether the target has no other object now with the name that a change claims."""
