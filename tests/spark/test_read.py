@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -317,6 +318,18 @@ def test_a_file_that_is_another_one_is_refused_where_rows_are_gone(
         on_spark.read("t").count()
 
 
+def test_deleted_positions_are_sent_once(on_spark: SparkCatalog, catalog: forklake.Catalog) -> None:
+    table = catalog.create_table("t", "id BIGINT, other VARCHAR")
+    for _ in range(3):
+        table.append(numbers(100))
+    table.delete("id IN (3, 4)")
+    df = on_spark.read("t", "id > 50")
+    assert df.count() == 3 * 49
+    plan = plan_of(df)
+    assert len(set(re.findall(r"Subquery subquery#\d+", plan))) == 1
+    assert "GreaterThan(id,50)" in plan
+
+
 def test_a_session_that_passes_over_bad_files_loses_no_row_of_ours(
     on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -333,6 +346,21 @@ def test_a_session_that_passes_over_bad_files_loses_no_row_of_ours(
             df.collect()
     finally:
         spark.conf.unset(setting)
+
+
+def test_a_small_table_is_broadcast_as_its_files_would_be(
+    on_spark: SparkCatalog, catalog: forklake.Catalog, spark: SparkSession
+) -> None:
+    table = catalog.create_table("t", "id BIGINT, other VARCHAR")
+    table.append(numbers(1000))
+    plain = spark.read.parquet(table._scope.context.storage.address(table.files()[0].path))
+    table.append(numbers(100, 1000))
+    table.append(numbers(1, 1100))
+    table.delete("id % 100 = 7")
+    large = spark.range(10**8)
+    for small in (plain, on_spark.read("t"), on_spark.read("t", "id < 50")):
+        for joined in (large.join(small, "id"), small.join(large, "id")):
+            assert "BroadcastHashJoin" in plan_of(joined) and "SortMergeJoin" not in plan_of(joined)
 
 
 def test_many_delete_files_are_read_by_spark(

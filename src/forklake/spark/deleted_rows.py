@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -49,6 +48,8 @@ _MOST_FILES = 4096
 _MOST_BROADCAST = 500_000
 """Up to how many deleted rows every executor gets a copy: each is a path and a position."""
 _THREADS = 16
+_NUMBERS = "numbers"
+_NUMBERS_SCHEMA = T.StructType([T.StructField(_NUMBERS, T.ArrayType(T.LongType(), containsNull=False))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,25 @@ class DeletionFilter:
 
 def deletion_filter(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DeletionFilter:
     """How to read files that lost some of their rows."""
+    if _is_too_much(files):
+        return _by_join(spark, storage, files)
     slots = _slots(spark, storage, files)
     if slots is None:
-        return DeletionFilter(frozenset({PATH, INDEX}), lambda df: _joined(spark, storage, df, files))
-    lost = _is_lost(spark, slots, files, _positions(storage, files))
-    return DeletionFilter(frozenset({SIZE if slots.by_size else PATH, INDEX}), lambda df: df.where(~lost))
+        return _by_join(spark, storage, files)
+    bits = _bits_of(files, _positions(storage, files))
+    # Few positions are gone from any file, and to look whether one is costs half as much as to find its file.
+    anywhere = np.zeros(max(map(len, bits)), np.int64)
+    for found in bits:
+        anywhere[: len(found)] |= found
+    found_at = len(anywhere)
+    table = _table(slots, found_at, bits)
+    is_lost = f"{_is_set('0L')} AND {_is_set(_start(slots, found_at))}"
+    needed = frozenset({SIZE if slots.by_size else PATH, INDEX})
+    return _by_bits(spark, needed, [anywhere, table, *bits], is_lost)
+
+
+def _by_join(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> DeletionFilter:
+    return DeletionFilter(frozenset({PATH, INDEX}), lambda df: _joined(spark, storage, df, files))
 
 
 def _is_too_much(files: Sequence[ScanFile]) -> bool:
@@ -105,14 +120,12 @@ class _Slots:
     """The number of the file at each place."""
 
     @property
-    def key(self) -> Expression:
-        return F.col(SIZE) if self.by_size else F.xxhash64(F.col(PATH))
+    def key(self) -> str:
+        return SIZE if self.by_size else f"xxhash64({PATH})"
 
 
 def _slots(spark: SparkSession, storage: Storage, files: Sequence[ScanFile]) -> _Slots | None:
-    """None if all that is too large, or files cannot be told apart so."""
-    if _is_too_much(files):
-        return None
+    """None if files cannot be told apart so."""
     keys = [file.file.file_size_bytes for file in files]
     by_size = len(set(keys)) == len(keys)
     if not by_size:
@@ -145,51 +158,62 @@ def _two_places_each(keys: Sequence[int], bits: int) -> dict[int, int] | None:
     return held
 
 
-def _is_lost(
-    spark: SparkSession, slots: _Slots, files: Sequence[ScanFile], lost: Sequence[pa.Array]
-) -> Expression:
-    """Whether the bit of a row is set. All numbers are in one array: the table of files, and then the bits.
-
-    The first bits are those of all files at once. Few positions are gone from any file, and to look whether
-    one is costs half as much as to find its file.
-    """
-    longest = -(-max(file.file.record_count for file in files) // 64)
-    anywhere = np.zeros(longest, np.int64)
-    words: list[np.ndarray] = [anywhere]
+def _bits_of(files: Sequence[ScanFile], lost: Sequence[pa.Array]) -> list[np.ndarray]:
+    """A bit for each row of each file, in whole numbers of 64."""
+    found: list[np.ndarray] = []
     for file, positions in zip(files, lost, strict=True):
         bits = np.zeros(-(-file.file.record_count // 64) * 64, np.uint8)
         bits[positions.to_numpy()] = 1
-        found = np.packbits(bits, bitorder="little").view("<i8")
-        anywhere[: len(found)] |= found
-        words.append(found)
+        found.append(np.packbits(bits, bitorder="little").view("<i8"))
+    return found
+
+
+def _by_bits(
+    spark: SparkSession, needed: frozenset[str], parts: Sequence[np.ndarray], is_lost: str
+) -> DeletionFilter:
+    """Numbers go along as one array, and a condition looks up what it needs there.
+
+    They are one column, however often the condition names it: Spark would compute each subquery apart, and
+    send each result to every task.
+    """
+    item = pa.field("element", pa.int64(), nullable=False)
+    carried = pa.table({_NUMBERS: pa.array([np.concatenate(parts)], pa.list_(item))})
+    numbers = spark.createDataFrame(carried, _NUMBERS_SCHEMA).scalar().alias(_NUMBERS)
+    return DeletionFilter(needed, lambda df: df.select("*", numbers).where(f"NOT ({is_lost})"))
+
+
+def _is_set(start: str) -> str:
+    """Whether the bit of a row is set, of those that begin at a place."""
+    word = _number(f"{start} + shiftright({INDEX}, 6)")
+    return f"(shiftright({word}, CAST({INDEX} & 63L AS INT)) & 1L) = 1L"
+
+
+def _number(at: str) -> str:
+    message = "a file is not the one that was written: it has more rows"
+    return f"coalesce(get({_NUMBERS}, CAST({at} AS INT)), CAST(raise_error('{message}') AS BIGINT))"
+
+
+def _table(slots: _Slots, start: int, bits: Sequence[np.ndarray]) -> np.ndarray:
+    """Keys of files and where their bits begin, if those follow the table, which begins at `start`."""
     table = np.full(2 << slots.bits, min(slots.keys) - 1)
-    starts = list(accumulate((len(found) for found in words), initial=len(table)))
+    starts = list(accumulate(map(len, bits), initial=start + len(table)))
     for place, number in slots.places.items():
-        table[2 * place : 2 * place + 2] = slots.keys[number], starts[number + 1]
-    carried = pa.table({"numbers": pa.array([np.concatenate([table, *words])], pa.list_(pa.int64()))})
-    numbers = spark.createDataFrame(carried, "numbers ARRAY<BIGINT>").scalar()
-    index = F.col(INDEX)
-
-    def is_set(start: Expression) -> Expression:
-        word = F.get(numbers, (start + F.shiftright(index, 6)).cast("int"))
-        return F.getbit(word, index.bitwiseAND(F.lit(63)).cast("int")) == 1
-
-    return is_set(F.lit(len(table))) & is_set(_start(numbers, slots))
+        table[2 * place : 2 * place + 2] = slots.keys[number], starts[number]
+    return table
 
 
-def _start(numbers: Expression, slots: _Slots) -> Expression:
+def _start(slots: _Slots, table: int) -> str:
     """Where the bits of a file begin; an error if it is not one that was planned."""
-    key = slots.key
+    key, mask = slots.key, (1 << slots.bits) - 1
 
-    def at(place: Expression, more: int) -> Expression:
-        return F.get(numbers, (place.bitwiseAND(F.lit((1 << slots.bits) - 1)) * 2 + more).cast("int"))
+    def at(place: str, more: int) -> str:
+        return f"get({_NUMBERS}, CAST(({place} & {mask}L) * 2 + {table + more}L AS INT))"
 
-    other = F.shiftright(key, slots.bits)
-    message = F.lit("a file is not the one that was written: its size is another")
+    other = f"shiftright({key}, {slots.bits})"
+    message = "a file is not the one that was written: its size is another"
     return (
-        F.when(at(key, 0) == key, at(key, 1))
-        .when(at(other, 0) == key, at(other, 1))
-        .otherwise(F.raise_error(message).cast("bigint"))
+        f"CASE WHEN {at(key, 0)} = {key} THEN {at(key, 1)} WHEN {at(other, 0)} = {key} THEN {at(other, 1)} "
+        f"ELSE CAST(raise_error('{message}') AS BIGINT) END"
     )
 
 
