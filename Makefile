@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-with test-spark soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-sql bench-start
+.PHONY: help demo test test-with test-spark soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-spark-peers bench-sql bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -67,6 +67,9 @@ bench-maintenance: ## Measure cleaning: collection, dropped forks, busy days (AR
 
 bench-spark: ## Measure Spark: read, append, merge, large snapshots (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.spark $(ARGS)
+
+bench-spark-peers: ## Measure Spark 4.1 beside Iceberg and Delta, whose jars Maven brings (ARGS=--quick for a short one)
+	@PYTHON="$(PYTHON)" SPARK=4.1 MODULE=benchmarks.spark_peers sh scripts/test-with.sh $(ARGS)
 
 bench-sql: ## Measure SQL: TPC-H, scans, small statements (ARGS=--quick for a short one)
 	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.sql $(ARGS)

@@ -6,6 +6,7 @@
 #
 # Each may be left out. DUCKDB, POSTGRES and SPARK are versions on PyPI, or beginnings of them: the newest that fits is taken.
 # LOWEST takes the lowest versions of all packages that pyproject.toml allows, with the extras pandas and polars.
+# MODULE=benchmarks.spark_peers runs that instead of tests, with the same options.
 # Environments are kept in .venvs (or FORKLAKE_VENVS), and another run with the same versions starts at once.
 set -eu
 
@@ -56,10 +57,13 @@ print(f"Python {platform.python_version()}, DuckDB {duckdb.__version__}, {postgr
 packages = ("pandas", "polars", "psycopg", "pyarrow", "pyspark", "rich", "sqlglot", "typer")
 print(", ".join(f"{name} {version(name)}" for name in packages), flush=True)
 EOF
+unset PYTHONDONTWRITEBYTECODE
+if [ -n "${MODULE:-}" ]; then
+    exec "$venv/bin/python" -m "$MODULE" "$@"
+fi
 if [ -n "${SPARK:-}" ]; then
     # Before 4.3, PySpark leaves sockets to the garbage collector.
     set -- -W ignore::ResourceWarning "$@"
 fi
-unset PYTHONDONTWRITEBYTECODE
 export HYPOTHESIS_STORAGE_DIRECTORY="$venv/.forklake/cache/hypothesis"
 exec "$venv/bin/python" -m pytest -o cache_dir="$venv/.forklake/cache/pytest" "$@"
