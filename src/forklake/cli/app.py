@@ -57,6 +57,8 @@ COMMANDS = {
     "undo": "restore",
     "tables": "commands",
     "describe": "commands",
+    "indexes": "indexes",
+    "index": "indexes",
     "snapshots": "commands",
     "history": "history",
     "sql": "sql",

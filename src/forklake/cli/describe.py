@@ -11,7 +11,9 @@ from forklake.api.scoped import Name, scope_of
 from forklake.api.table import partitioning_of, sort_order_of
 from forklake.api.transaction import Transaction
 from forklake.cli.render import Output, cell, terminal, to_plain, write_json, write_record, write_table
+from forklake.commit.create_index import index_info
 from forklake.model.entities import Column
+from forklake.model.index import IndexInfo
 from forklake.model.names import QualifiedName
 from forklake.model.types.data_types import to_sql
 
@@ -51,6 +53,7 @@ class TableDescription:
     partitioning: tuple[str, ...]
     """What new files are partitioned by, such as `day(ts)`."""
     sort_order: tuple[str, ...]
+    indexes: tuple[IndexInfo, ...]
     columns: tuple[ColumnDescription, ...]
 
 
@@ -69,6 +72,7 @@ def describe_table(catalog: Catalog | Transaction, name: Name) -> TableDescripti
         tags=tags,
         partitioning=partitioning_of(draft, table),
         sort_order=sort_order_of(draft, table),
+        indexes=tuple(index_info(draft, table, index) for index in draft.indexes(table)),
         columns=tuple(_column(column, column_tags) for column in table.columns),
     )
 
@@ -96,9 +100,15 @@ def render_description(table: TableDescription, output: Output) -> None:
         return
     columns = plain.pop("columns")
     listed = {name: ", ".join(plain[name]) or None for name in ("partitioning", "sort_order")}
+    listed["indexes"] = ", ".join(map(_index, plain["indexes"])) or None
     write_record(plain | listed | {"tags": plain["tags"] or None})
     terminal().print()
     write_table([line for column in columns for line in _lines(column, 0)])
+
+
+def _index(index: dict[str, Any]) -> str:
+    include = f" INCLUDE ({', '.join(index['include'])})" if index["include"] else ""
+    return f"{index['name']} {index['kind']} ({', '.join(index['columns'])}){include}"
 
 
 def _lines(column: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,7 @@ from forklake.maintenance.collect import GarbageResult
 from forklake.maintenance.orphans import OrphansResult
 from forklake.model.entities import TableInfo
 from forklake.model.fork_tree import ForkTree
+from forklake.model.index import IndexInfo
 from forklake.store.upgrades.upgrade import UpgradeResult
 
 _HEAD = """\
@@ -72,6 +73,8 @@ RESULTS: dict[str, tuple[str, type[Any] | None]] = {
     "undo": ("an object", CatalogNow),
     "tables": ("a list of objects", TableInfo),
     "describe": ("an object", TableDescription),
+    "indexes": ("a list of objects", IndexInfo),
+    "index": ("a list of objects", IndexInfo),
     "snapshots": ("a list of objects", SnapshotListed),
     "history": ("a list of objects", SnapshotListed),
     "sql": ("a list of objects", None),

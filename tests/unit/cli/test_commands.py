@@ -150,8 +150,8 @@ def test_describe_shows_nested_fields_indented(url: str) -> None:
 
 def test_describe_gives_the_same_as_json(url: str) -> None:
     table = data("--lake", url, "--catalog", "shop", "describe", "sales.orders")
-    known = ["schema", "name", "id", "uuid", "comment", "tags", "partitioning", "sort_order", "columns"]
-    assert list(table) == known
+    known = ["schema", "name", "id", "uuid", "comment", "tags", "partitioning", "sort_order", "indexes"]
+    assert list(table) == [*known, "columns"]
     assert (table["partitioning"], table["sort_order"]) == ([], [])
     assert (table["schema"], table["name"], table["tags"]) == ("sales", "orders", {"class": "internal"})
     identity, at, status, customer, *_ = table["columns"]
@@ -177,6 +177,20 @@ def test_describe_shows_how_rows_are_laid_down(url: str) -> None:
     assert table["partitioning"] == ["bucket(4, id)", "day(at)"]
     assert [key.split()[0] for key in table["sort_order"]] == ["at", "id"]
     assert ", ".join(table["sort_order"]) in text
+
+
+def test_indexes_are_created_listed_and_dropped(url: str) -> None:
+    lake = ["--lake", url, "--catalog", "shop"]
+    wear(url)
+    (made,) = data(*lake, "index", "worn", "by_id", "--kind", "hash", "--column", "id", "--maintain", "later")
+    assert (made["table"], made["name"], made["kind"], made["columns"]) == ("worn", "by_id", "hash", ["id"])
+    assert data(*lake, "indexes") == data(*lake, "indexes", "worn") == [made]
+    assert data(*lake, "describe", "worn")["indexes"] == [made]
+    assert ["indexes", "by_id hash (id)"] in rows(done(*lake, "describe", "worn"))
+    assert 'has an index "by_id"' in refusal(*lake, "index", "worn", "by_id", "--column", "id")
+    assert "NAME=VALUE" in refusal(*lake, "index", "worn", "other", "--column", "id", "--param", "x")
+    assert data(*lake, "index", "worn", "by_id", "--drop") == []
+    assert data(*lake, "indexes") == []
 
 
 def test_describe_shows_a_table_as_it_was(url: str) -> None:
@@ -234,6 +248,8 @@ def test_every_command_documents_the_keys_that_it_prints(url: str, tmp_path: Pat
         "catalogs": data(*lake, "catalogs")[0],
         "tables": data(*lake, "tables")[0],
         "describe": data(*lake, "describe", "notes"),
+        "index": data(*lake, "index", "worn", "by_id", "--kind", "hash", "--column", "id")[0],
+        "indexes": data(*lake, "indexes", "worn")[0],
         "snapshots": data(*lake, "snapshots")[0],
         "history": data(*lake, "history", "worn")[0],
         "load": data(*lake, "load", "read", str(read), "--create"),

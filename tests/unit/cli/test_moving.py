@@ -99,6 +99,7 @@ def test_every_command_that_commits_says_who_and_why(url: str, tmp_path: Path) -
         "restore": ["--catalog", "shop", "restore", "--all", "--at", "FIRST"],
         "load": ["--catalog", "shop", "load", "t", str(tmp_path / "more.csv")],
         "checkpoint": ["--catalog", "shop", "checkpoint"],
+        "index": ["--catalog", "shop", "index", "t", "by_key", "--kind", "hash", "--column", "id"],
     }
     commits = {
         command
@@ -108,8 +109,8 @@ def test_every_command_that_commits_says_who_and_why(url: str, tmp_path: Path) -
     assert commits == set(calls)
     # What is left makes no commit in the lake of --lake.
     others = (
-        "init moved upgrade catalogs tree diff ttl tables describe snapshots demo expire gc orphans check "
-        "sql head count history export"
+        "init moved upgrade catalogs tree diff ttl tables describe indexes snapshots demo expire gc orphans "
+        "check sql head count history export"
     )
     assert set(COMMANDS) - commits == set(others.split())
     for name, arguments in calls.items():
