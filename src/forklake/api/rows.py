@@ -50,7 +50,7 @@ from forklake.model.snapshots import CommitInfo
 from forklake.model.sql.predicate import Predicate, parse_expression
 from forklake.model.table.columns import Columns
 from forklake.model.time_travel import AsOf
-from forklake.scan.scan_plan import plan_scan
+from forklake.scan.scan_plan import ScanPlan, plan_scan
 
 T = TypeVar("T")
 
@@ -159,7 +159,8 @@ class RowVerbs(ResultFormats):
             table = draft.table(self._id)
             checked = check_assignments(assignments, table.columns)
             engine = self._scope.context.engine
-            plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
+            condition = condition_of(engine, where, table.columns)
+            plan = plan_scan(draft.source(table), condition, engine.storage)
             places, batches = updated_rows(engine, plan, checked)
             counted = counted_rows(batches, progress, "update", draft, table)
             return replace_rows(self._scope.context, draft, table, counted, places.found)
@@ -303,11 +304,11 @@ class RowVerbs(ResultFormats):
             clauses = MergeClauses.read(join, table.columns, *asked)
             # Rows that meet none of the source may be anywhere.
             where = self._key_range(join) if by_source == "ignore" else None
-            plan = plan_scan(draft.source(table), where)
+            plan = self._plan_merge(draft, table, join, where)
             return merge_by_clauses(self._scope.context, draft, table, plan, join, clauses, progress)
         new_values = matched_values(when_matched, join, table.columns)
         inserted_values = unmatched_values(when_not_matched, join, table.columns)
-        plan = plan_scan(draft.source(table), self._key_range(join))
+        plan = self._plan_merge(draft, table, join, self._key_range(join))
         arrived = Arrived()
         if inserted_values is not None:
             chosen = tuple(column for column in table.columns if column.name in inserted_values)
@@ -329,6 +330,11 @@ class RowVerbs(ResultFormats):
         arrived.stage(draft, table)
         draft.staged(table).looked |= bool(arrived.count)
         return RowsMerged(updated, deleted, arrived.count)
+
+    def _plan_merge(self, draft: Draft, table: Table, join: Join, where: Predicate | None) -> ScanPlan:
+        """The files and rows that may meet a row of the source; all of them where nothing is known of keys."""
+        storage = None if where is None else self._scope.context.storage
+        return plan_scan(draft.source(table), where, storage, join.key_values)
 
     def _key_range(self, join: Join) -> Predicate | None:
         """What rows of the table meet that meet one of the source."""
@@ -385,7 +391,7 @@ class RowVerbs(ResultFormats):
                 staged.retire(place)
             return sum(place.live_rows for place in places)
         engine = self._scope.context.engine
-        plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns))
+        plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns), engine.storage)
         steps = row_steps(progress, "delete from", draft, table)
         found = find_rows(engine, plan, steps.add)
         steps.end()

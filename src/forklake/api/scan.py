@@ -61,7 +61,7 @@ class Scan(ResultFormats):
 
     def plan(self) -> ScanPlan:
         """Plan the scan: the files to read, and those that are pruned."""
-        plan = plan_scan(self._source, self._predicate)
+        plan = plan_scan(self._source, self._predicate, self._context.storage)
         self._check_retained()
         return plan
 

@@ -356,7 +356,9 @@ class Table(IndexVerbs, RowVerbs):
 
     def _count_nulls(self, draft: Draft, table: Definition, column: str) -> int:
         condition = parse_predicate(f"{quoted(column)} IS NULL", table.columns)
-        return count_rows(self._scope.context.engine, plan_scan(draft.source(table), condition))
+        return count_rows(
+            self._scope.context.engine, plan_scan(draft.source(table), condition, self._scope.context.storage)
+        )
 
     def _definition(self) -> Definition:
         return look(self._scope, lambda draft: draft.table(self._id))

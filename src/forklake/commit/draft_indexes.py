@@ -17,8 +17,9 @@ from forklake.model.ids import CatalogId, ColumnId, IndexFileId, IndexId
 from forklake.model.index import Index, IndexFile, Maintenance, Parameters, WrittenSegment
 from forklake.model.names import check_name
 from forklake.model.snapshots import Head
+from forklake.scan.table_indexes import TableIndexes
 from forklake.store.catalog_state import CatalogState
-from forklake.store.indexes import index_files
+from forklake.store.indexes import index_files, indexes_now_or_then
 
 _NOWHERE = CatalogId(-1)
 
@@ -102,6 +103,23 @@ class DraftIndexes(DraftDefinitions):
         stored = [] if table.id < 0 else index_files(self.state.database, catalog, [table.id], at)
         kept = [file for file in stored if file.id not in staged.replaced]
         return kept + [_as_stored(number, *added) for number, added in staged.added.items()]
+
+    def scan_indexes(self, table: Table) -> TableIndexes:
+        """The indexes that a scan of a table may use, with their files; in the past, those of today too."""
+        if self.is_past:
+            catalog, at = self.head.catalog_id, self.head.snapshot_id
+            files = self.index_files(table)
+            # Read after the files: who builds one of columns in other types has altered them before.
+            known = indexes_now_or_then(self.state.database, catalog, table.id, at) if files else []
+            return TableIndexes(tuple(known), tuple(files))
+        definitions = self.indexes(table)
+        if not definitions:
+            return TableIndexes()
+        # What others build meanwhile may be of columns in types that this draft does not know.
+        files = [
+            file for file in self.index_files(table) if file.begin <= self.head.snapshot_id or file.id < 0
+        ]
+        return TableIndexes(tuple(definitions), tuple(files))
 
     def add_index_file(self, index: Index, written: WrittenSegment) -> IndexFileId:
         """Stage a segment or a model that stands in storage; gives its provisional id.

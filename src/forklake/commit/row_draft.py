@@ -16,6 +16,7 @@ from forklake.model.sql.predicate import parse_sort_expression
 from forklake.model.table.layout import PartitionField, Partitioning, SortKey, SortOrder
 from forklake.model.types.data_types import can_widen, from_ducklake_name
 from forklake.scan.scan_plan import Source, Uncommitted
+from forklake.scan.table_indexes import TableIndexes
 from forklake.store.catalog_state import CatalogState
 from forklake.store.files import FileReader, tables_with_files, tables_with_inlined_rows
 from forklake.store.table_statistics import has_statistics
@@ -32,6 +33,8 @@ class RowDraft:
         """Files that were written for this draft, relative to the data path of the lake."""
         self.unneeded: list[str] = []
         """Those of them that nothing of this draft refers to any more."""
+        self.is_past = False
+        """Whether it shows what was, for reading."""
         self.prefix: str | None = None
         """What the names of files that the commit writes begin with; None for a name of their own."""
         self.may_stand = False
@@ -72,8 +75,13 @@ class RowDraft:
             steady,
             self._promoted(table),
             Uncommitted() if rows is None else rows.seen(),
+            lambda: self.scan_indexes(table),
             table.id >= 0,
         )
+
+    def scan_indexes(self, table: Table) -> TableIndexes:
+        """The indexes that a scan of a table may use."""
+        raise NotImplementedError
 
     def inlined_tables(self) -> list[TableId]:
         """The tables with rows that live in the database, apart from those that this draft dropped."""

@@ -78,7 +78,9 @@ class CatalogScope:
     def read(self) -> Draft:
         """The catalog as it is now, or as it was."""
         head = self.head()
-        return Draft(self.context.states.get(head), head)
+        draft = Draft(self.context.states.get(head), head)
+        draft.is_past = self.as_of is not None
+        return draft
 
     def is_overtaken(self, draft: Draft) -> bool:
         """Whether the present that a draft shows is in the past, and expired: some of it may be gone."""

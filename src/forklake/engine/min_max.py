@@ -34,7 +34,7 @@ def bound(
             sql = f"SELECT {quoted(column.name)} AS v FROM ({rows.sql})"
             sql = f"{sql} UNION ALL {listed}" if values else sql
             return _outermost(engine, sql, rows.tables, column, plan, highest=highest)
-    plan = plan_scan(source, predicate)
+    plan = plan_scan(source, predicate, engine.storage)
     columns = tuple(
         c
         for c in source.table.columns

@@ -16,7 +16,7 @@ from forklake.engine.remote_files import literal
 from forklake.engine.sql_text import FileColumn, guarded, reshaped, text, unbounded
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
-from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId
+from forklake.model.ids import ROW_ID_COLUMN, SNAPSHOT_ID_COLUMN, ColumnId, DataFileId
 from forklake.model.names import quoted
 from forklake.model.table.columns import Columns
 from forklake.model.types.data_types import to_sql
@@ -81,10 +81,11 @@ def relation(plan: ScanPlan, storage: Storage, wanted: Wanted) -> Relation:
     tables: dict[str, pa.Table] = {}
     places: list[ScanFile | ScanRows] = []
     for group in _groups(plan, storage, wanted.columns):
-        for files, deleted in _by_deletes(group.files, storage):
+        for files, deleted in _by_deletes(group.files, plan.wanted, storage):
             first = len(places)
             places += files
-            parts.append(_read(group, files, deleted, first, storage, wanted, tables))
+            sql = _read(group, files, deleted, first, storage, wanted, tables)
+            parts.append(sql + _at_positions(plan.wanted.get(files[0].file.id)))
     if plan.rows:
         name = f"{wanted.prefix}_rows"
         tables[name] = _rows(plan.rows, len(places), wanted)
@@ -126,15 +127,27 @@ def _plain(column: Column) -> FileColumn:
 
 
 def _by_deletes(
-    files: Sequence[ScanFile], storage: Storage
+    files: Sequence[ScanFile], wanted: Mapping[DataFileId, Positions], storage: Storage
 ) -> Iterator[tuple[list[ScanFile], list[Positions] | None]]:
-    """Only files that lost rows pay for it."""
-    whole = [file for file in files if file.deleted is None and file.file.deletes is None]
+    """Only files that lost rows pay for it; of which few rows are wanted, each is read by itself."""
+    some = [file for file in files if file.file.id in wanted]
+    others = [file for file in files if file.file.id not in wanted] if some else files
+    whole = [file for file in others if file.deleted is None and file.file.deletes is None]
     if whole:
         yield whole, None
-    holed = [file for file in files if file.deleted is not None or file.file.deletes is not None]
+    holed = [file for file in others if file.deleted is not None or file.file.deletes is not None]
     if holed:
         yield holed, [lost_positions(storage, file.file.deletes, file.deleted) for file in holed]
+    for file in some:
+        has_lost = file.deleted is not None or file.file.deletes is not None
+        yield [file], [lost_positions(storage, file.file.deletes, file.deleted)] if has_lost else None
+
+
+def _at_positions(wanted: Positions | None) -> str:
+    """The rows at some positions: DuckDB skips all row groups, and all vectors, without them."""
+    if wanted is None:
+        return ""
+    return f" WHERE f.file_row_number IN ({', '.join(map(str, wanted.to_pylist()))})"
 
 
 def _read(

@@ -43,6 +43,12 @@ class Join:
             f"{TARGET}.{quoted(key.name)} = {SOURCE}.{quoted(self.names[key.name])}" for key in self.keys
         )
 
+    @property
+    def key_values(self) -> pa.Table:
+        """The keys of the source, in columns named by column id."""
+        columns = [self.rows.column(self.names[key.name]) for key in self.keys]
+        return pa.table(columns, [str(key.id) for key in self.keys])
+
     def among(self, places: Sequence[ScanFile | ScanRows]) -> Self:
         """The same where rows of the table come from these places, for joins that have to know them."""
         return self

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from forklake.data.inlined import InlinedRows, decode_all
 from forklake.data.parquet.positions import joined
 from forklake.data.statistics import summary_of_default
+from forklake.data.storage.storage import Storage
 from forklake.display import MOST_ROWS, html_list, html_record, html_table, html_title
 from forklake.lazy.arrow import pa
 from forklake.lazy.properties import lazy_property
@@ -19,12 +20,16 @@ from forklake.model.sql.predicate_tree import Node, Range, columns_of, is_one_ra
 from forklake.model.table.files import ColumnStats, DataFile, FileStatistics
 from forklake.model.table.layout import Partitioning
 from forklake.model.table.name_mapping import Mapping as NameMapping
+from forklake.scan.index_answers import IndexUse, Narrowed, narrow
 from forklake.scan.partitions import point, skip_partition
 from forklake.scan.prune import skip_reason
+from forklake.scan.table_indexes import TableIndexes
 from forklake.store.files import MOST_NAMED, FileReader
 
 _MOST_KEYS = 100
 """Up to how many single values the database compares with the bounds of each file."""
+
+_AS_IT_IS = Narrowed()
 
 Positions: TypeAlias = "pa.Array"
 """Places of rows in a file, counted from 0, ascending."""
@@ -111,6 +116,10 @@ class ScanPlan:
     """The columns that every file of ours knows by their present names, if it knows these at all."""
     promoted: frozenset[ColumnId] = frozenset()
     """The columns that files of ours may have in types which not every engine reads as those of the table."""
+    wanted: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, "Positions"], repr=False)
+    """Of some files, where the rows are that may match: others need not be read."""
+    indexes: tuple[IndexUse, ...] = ()
+    """What indexes saved, those that could not be read included."""
     find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
 
     @lazy_property
@@ -136,6 +145,7 @@ class ScanPlan:
             "bytes": f"{sum(place.file.file_size_bytes for place in self.files):,}",
             "every row is checked against": None if self.predicate is None else self.predicate.text,
             "pruned": None if known is None else f"{len(known):,} files",
+            "indexes": ", ".join(map(_shown, self.indexes)) or None,
         }
         names = ("file", "rows", "deleted", "bytes")
         files = [
@@ -167,16 +177,34 @@ class Source:
     promoted: frozenset[ColumnId] = frozenset()
     """The columns in which something had a type that only DuckDB reads as the present one."""
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    find_indexes: Callable[[], TableIndexes] = field(default=TableIndexes, repr=False, compare=False)
+    """The indexes of the table; looked up when a scan has a condition."""
     is_stored: bool = True
     """False for a table that a transaction has just made: the database knows nothing of it."""
 
 
-def plan_scan(source: Source, predicate: Predicate | None = None) -> ScanPlan:
-    """The files and rows that may hold what is looked for."""
+def plan_scan(
+    source: Source,
+    predicate: Predicate | None = None,
+    storage: Storage | None = None,
+    keys: pa.Table | None = None,
+) -> ScanPlan:
+    """The files and rows that may hold what is looked for.
+
+    Given the storage, indexes are asked too. With `keys`, in columns named by column id, nothing is looked
+    for but rows that have one of them.
+    """
     files = _candidates(source, predicate) if source.is_stored else []
     if predicate is not None and files and not _is_answered(source, predicate):
         files = _kept(source, predicate.tree, files)[0]
-    return _finished(source, predicate, files)
+    if storage is None or (predicate is None and keys is None):
+        return _finished(source, predicate, files)
+    asked = [*files, *(place.file for place in source.uncommitted.files)]
+    if not asked:
+        return _finished(source, predicate, files)
+    tree = None if predicate is None else predicate.tree
+    narrowed = narrow(source.find_indexes(), source.table.columns, asked, storage, tree, keys)
+    return _finished(source, predicate, files, narrowed)
 
 
 def plan_files(source: Source, files: Sequence[DataFile]) -> ScanPlan:
@@ -184,11 +212,14 @@ def plan_files(source: Source, files: Sequence[DataFile]) -> ScanPlan:
     return _finished(source, None, list(files))
 
 
-def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]) -> ScanPlan:
+def _finished(
+    source: Source, predicate: Predicate | None, files: list[DataFile], narrowed: Narrowed = _AS_IT_IS
+) -> ScanPlan:
     reader, uncommitted = source.reader, source.uncommitted
     inlined = reader.inlined_files() if source.is_stored else []
     gone = uncommitted.retired
-    files = [file for file in files if file.id not in gone]
+    by_index = {file.id: file for file in files if file.id in narrowed.pruned and file.id not in gone}
+    files = [file for file in files if file.id not in gone and file.id not in narrowed.pruned]
     inlined = [(file, text) for file, text in inlined if file.id not in gone]
     files, deleted = with_deletes(source, files, [file for file, _ in inlined])
     stored = [ScanFile(file, deleted.get(file.id)) for file in files]
@@ -203,15 +234,27 @@ def _finished(source: Source, predicate: Predicate | None, files: list[DataFile]
     return ScanPlan(
         source.table,
         reader.at,
-        (*stored, *uncommitted.files),
+        (*stored, *(place for place in uncommitted.files if place.file.id not in narrowed.pruned)),
         (*rows, *uncommitted.rows),
         predicate,
         mappings,
         source.has_old_names,
         source.steady,
         source.promoted,
-        lambda: () if predicate is None or not source.is_stored else _pruned(source, predicate),
+        narrowed.wanted,
+        narrowed.uses,
+        lambda: (
+            *(() if predicate is None or not source.is_stored else _pruned(source, predicate)),
+            *(
+                Pruned(file.path, file.record_count, narrowed.pruned[number])
+                for number, file in by_index.items()
+            ),
+        ),
     )
+
+
+def _shown(use: IndexUse) -> str:
+    return f"{use.index} pruned {use.pruned:,} of {use.files:,} files, {use.rows:,} rows"
 
 
 def with_deletes(

@@ -84,7 +84,7 @@ def _all(
     spark: SparkSession, writing: Writing, where: str | None, values: Mapping[str, str] | None
 ) -> list[Done]:
     predicate = condition_of(writing.context.engine, where, writing.table.columns)
-    plan = plan_scan(writing.draft.source(writing.table), predicate)
+    plan = plan_scan(writing.draft.source(writing.table), predicate, writing.context.storage)
     writer = TaskWriter.of(writing)
     pieces = [_Piece(writer, number, part, values) for number, part in enumerate(parts_of(plan))]
     return each(spark, pieces, _Piece.done)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from forklake.model.ids import CatalogId, DataFileId, IndexFileId, IndexId, SnapshotId, TableId
-from forklake.model.index import GONE, IndexFile, SegmentSummary, WrittenSegment
+from forklake.model.index import GONE, Index, IndexFile, SegmentSummary, WrittenSegment
 from forklake.model.snapshots import Head
 from forklake.store.backend import Database, Row, Session
 from forklake.store.entity_rows import RowKey
 from forklake.store.entity_values import origin_of
 from forklake.store.entity_writes import EntityWrites
+from forklake.store.index_values import indexes_of
 from forklake.store.row_sets import INDEX_COVERAGE, INDEX_FILES
 
 
@@ -37,6 +38,14 @@ def known_index_files(
     return {
         IndexFileId(file) for (file,) in database.rows("known_index_files", catalog=catalog, files=listed)
     }
+
+
+def indexes_now_or_then(
+    database: Database, catalog: CatalogId, table: TableId, at: SnapshotId
+) -> list[Index]:
+    """The indexes of a table that count at a snapshot or now, of columns that were not altered after it."""
+    rows = database.rows("indexes_now_or_then", catalog=catalog, table=table, at=at)
+    return indexes_of(rows).get(table, [])
 
 
 def _index_file(row: Row, covers: tuple[DataFileId, ...]) -> IndexFile:

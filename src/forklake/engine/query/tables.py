@@ -73,7 +73,7 @@ class QueryTable:
 
     def read(self, storage: Storage, pruning: Predicate | None) -> ScanPlan:
         """Plan which files are read: those that may have rows that the query uses."""
-        plan = plan_scan(self.source, pruning)
+        plan = plan_scan(self.source, pruning, storage)
         reader = self.source.reader
         if self.source.is_stored:
             # It may have been expired while it was planned, and some of its rows be gone.

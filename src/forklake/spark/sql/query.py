@@ -166,7 +166,7 @@ class _Reader:
     def _table(self, found: Found) -> DataFrame:
         table: QueryTable = self.binder.tables[found.key]
         source = table.source
-        plan = plan_scan(source, self.pruning.get(table.prefix))
+        plan = plan_scan(source, self.pruning.get(table.prefix), self.running.context.storage)
         if source.is_stored:
             # It may have been expired while it was planned, and some of its rows be gone.
             check_retained(source.reader.database, source.reader.catalog, source.reader.at)

@@ -57,3 +57,18 @@ SELECT f.index_file_id, f.source_catalog_id, f.begin_snapshot
                               JOIN visible_data_file d ON d.catalog_id = c.catalog_id AND d.data_file_id = c.data_file_id
                                                       AND d.end_snapshot IS NULL
                              WHERE c.catalog_id = $catalog AND c.index_file_id = f.index_file_id)));
+
+-- name: indexes_now_or_then
+-- The indexes of a table that count at a snapshot or now, of columns that were not altered after it: segments of today
+-- may have others in types that the snapshot does not know.
+SELECT i.table_id, i.index_id, i.source_catalog_id, i.begin_snapshot, i.index_uuid, i.index_name, i.kind, i.maintain, i.params,
+       c.column_id, c.role
+  FROM visible_index i
+  JOIN ducklake_index_column c ON c.catalog_id = i.source_catalog_id AND c.index_id = i.index_id
+ WHERE i.catalog_id = $catalog AND i.table_id = $table
+   AND (i.end_snapshot IS NULL OR (i.begin_snapshot <= $at AND $at < i.end_snapshot))
+   AND NOT EXISTS (SELECT 1 FROM ducklake_index_column k
+                     JOIN visible_column v ON v.catalog_id = $catalog AND v.table_id = $table AND v.column_id = k.column_id
+                                          AND v.begin_snapshot > $at
+                    WHERE k.catalog_id = i.source_catalog_id AND k.index_id = i.index_id)
+ ORDER BY i.index_id, c.ordinal;
