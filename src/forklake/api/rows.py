@@ -332,7 +332,7 @@ class RowVerbs(ResultFormats):
         return RowsMerged(updated, deleted, arrived.count)
 
     def _plan_merge(self, draft: Draft, table: Table, join: Join, where: Predicate | None) -> ScanPlan:
-        """The files and rows that may meet a row of the source; all of them where nothing is known of keys."""
+        """The files and rows that may meet a row of the source; all if nothing is known of its keys."""
         storage = None if where is None else self._scope.context.storage
         return plan_scan(draft.source(table), where, storage, join.key_values)
 

@@ -56,7 +56,7 @@ def test_files_without_hits_are_pruned_and_few_rows_of_others_read(
         ("(id = 101 OR mail = 'u101@x') AND n = 1", [101], both, 1),
         ("mail = 'u20z'", [], {"by_mail"}, 0),
         ("mail LIKE 'u10%'", [10, *range(100, 110)], {"by_mail"}, 4),
-        ("n = 3", list(range(3, 400, 10)), set(), 2),
+        ("n = 3", list(range(3, 400, 10)), set(), 4),
         ("id % 200 = 3", [3, 203], set(), 4),
     ):
         assert found(people, where) == ids, where
