@@ -16,9 +16,11 @@ from forklake.model.index import (
     Maintenance,
     Parameters,
     SegmentSummary,
+    Support,
     WrittenSegment,
     index_file_name,
 )
+from forklake.model.sql.predicate_tree import Node
 
 
 class Shelf:
@@ -35,6 +37,9 @@ class Shelf:
         if unknown:
             raise InvalidIndex(f"a shelf has no {min(unknown)}")
         return {"height": 3, **spec.params}
+
+    def supports(self, spec: IndexSpec, node: Node) -> Support:
+        return Support.NO
 
 
 def written(

@@ -177,6 +177,7 @@ def test_planning_takes_as_many_statements_for_many_files_as_for_few(
         table.append(numbered(*range(4, 120)))
     assert len(table.files()) == 119
     assert larger == append
+    looks()
     assert looks() == before
     assert {name: len(names) for name, names in before.items() if len(names) > 8} == {}
     with counted() as deletes:

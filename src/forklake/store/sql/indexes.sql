@@ -67,8 +67,8 @@ SELECT i.table_id, i.index_id, i.source_catalog_id, i.begin_snapshot, i.index_uu
   JOIN ducklake_index_column c ON c.catalog_id = i.source_catalog_id AND c.index_id = i.index_id
  WHERE i.catalog_id = $catalog AND i.table_id = $table
    AND (i.end_snapshot IS NULL OR (i.begin_snapshot <= $at AND $at < i.end_snapshot))
-   AND NOT EXISTS (SELECT 1 FROM ducklake_index_column k
-                     JOIN visible_column v ON v.catalog_id = $catalog AND v.table_id = $table AND v.column_id = k.column_id
+   AND NOT EXISTS (SELECT 1 FROM visible_index_column k
+                     JOIN visible_column v ON v.catalog_id = k.catalog_id AND v.table_id = $table AND v.column_id = k.column_id
                                           AND v.begin_snapshot > $at
-                    WHERE k.catalog_id = i.source_catalog_id AND k.index_id = i.index_id)
+                    WHERE k.catalog_id = $catalog AND k.index_id = i.index_id)
  ORDER BY i.index_id, c.ordinal;
