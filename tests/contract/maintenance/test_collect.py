@@ -415,6 +415,26 @@ def test_what_a_copy_had_deleted_inline_goes_with_its_row_of_the_file(lake: fork
     assert shop.table("t").to_pylist() == [{"id": 2, "v": "new"}]
 
 
+def test_a_merge_that_everyone_had_left_before_is_forgotten(lake: forklake.Lake, raw: RunSql) -> None:
+    """A fork that began before there was a table keeps nothing of what later forks did among themselves."""
+    shop = lake.create_catalog("shop")
+    beginning = shop.snapshot
+    shop.create_table("t", "id INT, v VARCHAR").set_option("data_inlining_row_limit", 0)
+    early = lake.fork("shop", "early", at=beginning)
+    later = lake.fork("shop", "later")
+    child = lake.fork("later", "child")
+    child.table("t").append(rows(0, 5))
+    lake.merge("child", "later")
+    lake.drop_catalogs(["shop", "later", "child"])
+    clean(lake)
+    clean(lake)
+    assert lake.check().is_clean
+    for table in ("data_file", "table", "catalog_merge"):
+        assert raw(f"SELECT count(*) FROM ducklake_{table}") == [(0,)]
+    assert {name for (name,) in raw("SELECT catalog_name FROM ducklake_catalog")} == {"shop", "early"}
+    assert early.tables() == []
+
+
 @pytest.mark.parametrize("by", ["the parent", "another fork", "a fork of that"])
 def test_a_merge_tells_later_ones_what_a_catalog_did_that_is_gone_since(
     lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path, by: str

@@ -320,7 +320,9 @@ SELECT DISTINCT m.catalog_id, m.merge_snapshot, m.merge_snapshot
                                          AND o.merge_snapshot <= COALESCE(l.copied_snapshot, l.max_snapshot)) x
     ON x.source_catalog_id = m.source_catalog_id
  WHERE m.catalog_id IN (SELECT catalog_id FROM ducklake_reach)
-   AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l WHERE l.source_catalog_id = m.catalog_id)
+   AND EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                WHERE l.source_catalog_id = m.catalog_id
+                  AND COALESCE(l.copied_snapshot, l.max_snapshot) >= m.merge_snapshot)
    AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
                     WHERE l.catalog_id = x.catalog_id AND l.source_catalog_id = m.catalog_id
                       AND COALESCE(l.copied_snapshot, l.max_snapshot) >= m.merge_snapshot)
@@ -479,8 +481,8 @@ DELETE FROM ducklake_name_mapping
                     WHERE o.catalog_id = ducklake_name_mapping.catalog_id AND o.mapping_id = ducklake_name_mapping.mapping_id);
 
 -- name: drop_merges
--- What a merge added to the version vector of a catalog that nobody sees; or of one that was merged and is gone, if
--- everyone who could compare has seen the merge.
+-- What a merge added to the version vector of a catalog, if nobody sees that or had left it before; or of one that was merged
+-- and is gone, if everyone who could compare has seen the merge.
 WITH bounds AS MATERIALIZED (
     SELECT l.source_catalog_id AS catalog_id, min(COALESCE(h.oldest_snapshot, 0)) AS oldest,
            min(COALESCE(l.copied_snapshot, l.max_snapshot)) AS bound
@@ -490,6 +492,9 @@ WITH bounds AS MATERIALIZED (
 )
 DELETE FROM ducklake_catalog_merge
  WHERE unseen(ducklake_catalog_merge.catalog_id)
+    OR NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                    WHERE l.source_catalog_id = ducklake_catalog_merge.catalog_id
+                      AND COALESCE(l.copied_snapshot, l.max_snapshot) >= ducklake_catalog_merge.merge_snapshot)
     OR (unseen(ducklake_catalog_merge.source_catalog_id)
         AND NOT EXISTS (SELECT 1 FROM bounds b
                          WHERE b.catalog_id = ducklake_catalog_merge.catalog_id
