@@ -39,11 +39,12 @@ from forklake.store.garbage import (
     due_files,
     end_collection,
     forgotten_data_paths,
+    leave_out_ancestors,
     named_files,
+    needless_ancestors,
     note_reach,
     open_commit_uuids,
     schedule_files,
-    shorten_lineages,
     unschedule_files,
     unused_folders,
 )
@@ -232,10 +233,11 @@ def _mark(
         drop_definitions(session)
         session.commit()
     steps.add(1)
+    with _rested():
+        _shorten(database)
     with _rested(), begin_cleaning(database) as session:
         drop_history(session)
         session.commit()
-    _shorten(database)
     filled = [path for path in forgotten_data_paths(database) if _has_files(storage, path)]
     with _rested(), begin_cleaning(database) as session:
         drop_forgotten(session, filled)
@@ -248,14 +250,14 @@ def _mark(
 
 
 def _shorten(database: Database) -> None:
-    """Shorten the lineages of catalogs. Forks copy them before, or afterwards."""
+    """Shorten chains of forks whose middle is dropped, while nobody forks who would copy only a part."""
     with begin_cleaning(database) as session:
         # Mostly there is nothing to do, and then no fork has to wait.
-        if not shorten_lineages(session):
+        if not needless_ancestors(session):
             return
     with begin_cleaning(database) as session:
         hold_lineages(session)
-        shorten_lineages(session)
+        leave_out_ancestors(session, needless_ancestors(session))
         session.commit()
 
 

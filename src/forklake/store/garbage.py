@@ -171,9 +171,16 @@ def drop_history(session: Session) -> None:
         session.execute(statement)
 
 
-def shorten_lineages(session: Session) -> int:
-    """Remove ancestors of which nothing is left from lineages; gives how many."""
-    return len(session.rows("drop_lineages"))
+def needless_ancestors(reader: Database | Session) -> list[CatalogId]:
+    """Dropped catalogs in the middle of chains of forks that need no longer be remembered."""
+    return [CatalogId(catalog) for (catalog,) in reader.rows("needless_ancestors")]
+
+
+def leave_out_ancestors(session: Session, gone: Sequence[CatalogId]) -> None:
+    """Let nobody descend from some catalogs any more."""
+    listed = json.dumps(gone)
+    session.execute("raise_descendants", gone=listed)
+    session.execute("leave_out_ancestors", gone=listed)
 
 
 def drop_forgotten(session: Session, filled: Sequence[str]) -> None:

@@ -81,13 +81,29 @@ _TOLD_OTHERWISE = {
     "ducklake_files_scheduled_for_deletion",
 }
 """Tables that tell nothing of what a catalog that nobody sees still has."""
+_OF_ITSELF = {
+    "ducklake_catalog_head",
+    "ducklake_expired_snapshot",
+    "ducklake_snapshot_changes",
+    "ducklake_snapshot_reservation",
+    "ducklake_table_stats",
+    "ducklake_table_column_stats",
+}
+"""Tables of what a catalog did and counted itself: no descendant sees any of it when it reads tables."""
 
 
 def nothing_left(catalog: str) -> str:
     """A condition: no table has a row of a catalog, but for its name."""
-    owned = [
-        name for name, columns in TABLES.items() if "catalog_id" in columns and name not in _TOLD_OTHERWISE
-    ]
+    return _no_rows(catalog, _TOLD_OTHERWISE)
+
+
+def nothing_to_see(catalog: str) -> str:
+    """A condition: no table has a row of a catalog that others might see, or ask for."""
+    return _no_rows(catalog, _TOLD_OTHERWISE | _OF_ITSELF)
+
+
+def _no_rows(catalog: str, but_in: set[str]) -> str:
+    owned = [name for name, columns in TABLES.items() if "catalog_id" in columns and name not in but_in]
     return " AND ".join(
         " ".join(("NOT EXISTS (SELECT 1 FROM", name, f"AS o WHERE o.catalog_id = {catalog})"))
         for name in owned

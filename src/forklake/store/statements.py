@@ -12,7 +12,8 @@ SQLite and DuckDB, `read.postgresql.sql` for PostgreSQL, and so on: what stands 
 other databases, which know the letters of ASCII alone, so what was found is compared again.
 `NOT masked(f.data_file)` asks whether a catalog has ended a row that it inherited, `out_of_reach(data_file)`
 whether nobody can reach a row `e`, `reason_of(e)` why, `unseen(e.catalog_id)` whether nobody has anything of
-a catalog, and `nothing_left(e.catalog_id)` whether no table has a row of it.
+a catalog, `nothing_left(e.catalog_id)` whether no table has a row of it, and `nothing_to_see(e.catalog_id)`
+whether none has one that others might see.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from forklake.store.reach_conditions import (
     drop_rows,
     masks_of_nothing,
     nothing_left,
+    nothing_to_see,
     out_of_reach,
     unseen,
 )
@@ -79,6 +81,7 @@ _FOLDS: dict[Dialect, str] = {
 }
 _OUT_OF_REACH = re.compile(r"\bout_of_reach\((\w+)\)")
 _NOTHING_LEFT = re.compile(r"\bnothing_left\(([\w.]+)\)")
+_NOTHING_TO_SEE = re.compile(r"\bnothing_to_see\(([\w.]+)\)")
 _UNSEEN = re.compile(r"\bunseen\(([\w.]+)\)")
 _TUPLES = re.compile(r"\b(spans|copies|keys)\((\$\w+)\)")
 _TUPLE_NAMES = {
@@ -128,6 +131,7 @@ def _written_out(text: str, dialect: Dialect) -> str:
         text = pattern.sub(written, text)
     text = _OUT_OF_REACH.sub(lambda match: out_of_reach(match[1]), text.replace("reason_of(e)", REASON))
     text = _NOTHING_LEFT.sub(lambda match: nothing_left(match[1]), text)
+    text = _NOTHING_TO_SEE.sub(lambda match: nothing_to_see(match[1]), text)
     text = _UNSEEN.sub(lambda match: unseen(match[1]), text)
     text = text.replace("forever()", str(FOREVER))
     text = _TUPLES.sub(lambda match: _tuples(match[1], match[2], dialect), text)

@@ -415,13 +415,36 @@ def test_what_a_copy_had_deleted_inline_goes_with_its_row_of_the_file(lake: fork
     assert shop.table("t").to_pylist() == [{"id": 2, "v": "new"}]
 
 
-def test_a_merge_that_everyone_had_left_before_is_forgotten(lake: forklake.Lake, raw: RunSql) -> None:
+def test_work_that_was_done_once_is_not_done_again_after_cleaning(lake: forklake.Lake) -> None:
+    """Neither in the catalog, nor in a fork that inherited it, nor when the catalog is gone."""
+
+    def load(catalog: forklake.Catalog) -> list[int]:
+        with catalog.transaction(once="monday") as tx:
+            tx.table("t").append(rows(0, 3))
+        return ids(catalog)
+
+    shop = lake.create_catalog("shop")
+    shop.create_table("t", "id INT, v VARCHAR")
+    assert load(shop) == [0, 1, 2]
+    fork = lake.fork("shop", "fork")
+    shop.table("t").overwrite(rows(20, 22))
+    fork.table("t").append(rows(30, 31))
+    clean(lake)
+    assert load(shop) == [20, 21]
+    assert load(fork) == [0, 1, 2, 30]
+    lake.drop_catalog("shop")
+    clean(lake)
+    clean(lake)
+    assert load(fork) == [0, 1, 2, 30]
+
+
+def test_a_merge_that_everyone_had_left_before_is_forgotten(lake: forklake.Lake, raw: Any) -> None:
     """A fork that began before there was a table keeps nothing of what later forks did among themselves."""
     shop = lake.create_catalog("shop")
     beginning = shop.snapshot
     shop.create_table("t", "id INT, v VARCHAR").set_option("data_inlining_row_limit", 0)
     early = lake.fork("shop", "early", at=beginning)
-    later = lake.fork("shop", "later")
+    lake.fork("shop", "later")
     child = lake.fork("later", "child")
     child.table("t").append(rows(0, 5))
     lake.merge("child", "later")

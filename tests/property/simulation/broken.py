@@ -127,7 +127,7 @@ CAUGHT: dict[str, Programs] = {
     "masks ignored": Programs(range(10), "merges"),
     "one phase": Programs(range(10), "merges"),
     "reservations ignored": Programs(range(40), "distributed"),
-    "adopted files ignored": Programs(range(20), "merges"),
+    "adopted files ignored": Programs((29,), "merges", share=0.0),
     "the parent's oldest snapshot for its forks": Programs(range(40), "forks"),
     "what merges compare with ignored": Programs((29, 39), "relatives", share=0.0),
     "what commits did is forgotten with their snapshots": Programs((21,), "relatives", share=0.0),

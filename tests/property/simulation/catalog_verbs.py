@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from forklake.errors import CatalogNotFound, MergeConflict
-from tests.property.simulation.client import Client
+from tests.property.simulation.client import Client, Effect
 from tests.property.simulation.database import Written
 from tests.property.simulation.faults import Violation
 from tests.property.simulation.model import CatalogModel, State
@@ -56,6 +56,13 @@ def fork(client: Client, random: Random) -> None:
         options["ttl"] = random.choice((HOUR, DAY))
     if random.random() < 0.15:
         options["data_path"] = str(world.folder / "own" / name)
+    client.effect = _forking(client, parent, name, options.get("ttl"))
+    client.lake.fork(parent.name, name, **options)
+
+
+def _forking(client: Client, parent: CatalogModel, name: str, ttl: timedelta | None) -> Effect:
+    """What a commit that makes a fork does to the model."""
+    world = client.world
 
     def effect(written: Written) -> None:
         ((owner, snapshot, time),) = written.snapshots
@@ -63,11 +70,32 @@ def fork(client: Client, random: Random) -> None:
         if point not in parent.history:
             raise Violation(f"{name} was forked at {point}, which {parent.name} has expired")
         made = parent.forked(owner, name, point, snapshot, time)
-        made.expires = world.now + options["ttl"] if "ttl" in options else None
+        made.expires = None if ttl is None else world.now + ttl
         world.add(made)
 
-    client.effect = effect
-    client.lake.fork(parent.name, name, **options)
+    return effect
+
+
+def succeed(client: Client, random: Random) -> None:
+    """A fork takes the place of its parent, and its fork the place of that."""
+    world = client.world
+    parent = world.some_catalog(random)
+    for _ in range(random.randint(1, 4)):
+        if len(world.live()) >= MOST_CATALOGS:
+            return
+        made = _forked(client, parent)
+        if random.random() < 0.2:
+            _forked(client, made)
+        client.effect = dropping(client)
+        client.lake.drop_catalog(parent.name)
+        parent = made
+
+
+def _forked(client: Client, parent: CatalogModel) -> CatalogModel:
+    name = f"c{next(client.world.numbers)}"
+    client.effect = _forking(client, parent, name, None)
+    client.lake.fork(parent.name, name)
+    return next(found for found in client.world.live() if found.name == name)
 
 
 def merge(client: Client, random: Random) -> None:

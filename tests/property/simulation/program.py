@@ -53,6 +53,7 @@ VERBS: dict[Verb, int] = {
     reading_verbs.read_planned: 5,
     reading_verbs.follow: 6,
     cleaning_verbs.checkpoint: 0,
+    catalog_verbs.succeed: 0,
 }
 """How often each is drawn; one that is not drawn otherwise has a focus of its own."""
 BY_NAME = {
@@ -82,9 +83,17 @@ FOCUSES: dict[str, tuple[str, ...]] = {
 """Verbs that some programs keep to more than others do, so that they meet."""
 OF_ITS_OWN = {
     "checkpoints": ("row.append", "row.delete", "catalog.fork", "catalog.merge", "cleaning.checkpoint"),
+    "chains": (
+        "catalog.succeed",
+        "catalog.merge",
+        "row.overwrite",
+        "row.delete",
+        "cleaning.expire_all",
+        "cleaning.collect",
+    ),
 }
 EVERY = 8
-"""Of so many seeds, one is for checkpoints; what programs the others have does not depend on that."""
+"""Of so many seeds, one is for checkpoints and one for chains; programs of others do not depend on it."""
 MORE = 4
 PAUSES = (
     *[timedelta(seconds=1)] * 4,
@@ -132,7 +141,8 @@ def program(
     """
     random = Random(seed)
     if focus is None:
-        focus = "checkpoints" if seed % EVERY == EVERY - 3 else random.choice(list(FOCUSES))
+        own = {EVERY - 3: "checkpoints", EVERY - 2: "chains"}.get(seed % EVERY)
+        focus = own or random.choice(list(FOCUSES))
     chosen = (FOCUSES | OF_ITS_OWN)[focus]
     others = 0 if only else 1
     weights = [

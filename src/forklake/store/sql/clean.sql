@@ -274,21 +274,31 @@ SELECT h.catalog_id, COALESCE(h.oldest_snapshot, 0), l.max_snapshot, h.catalog_i
 
 -- name: note_inherited_reach
 -- What catalogs reach of the rows of others: at the fork point in any case, since merges compare with what was there.
--- Those that only live on in others reach nothing themselves.
+-- Those that only live on in others reach nothing themselves. If all who see the rows of one see the same fork of it, and nobody
+-- reads what was before that, they part only there: they see what that fork has left of the rows.
 INSERT INTO ducklake_reach (catalog_id, low, high, viewer_id, oldest_snapshot)
 SELECT l.source_catalog_id,
        min(CASE WHEN COALESCE(h.oldest_snapshot, 0) < l.max_snapshot THEN COALESCE(h.oldest_snapshot, 0) ELSE l.max_snapshot END),
        l.max_snapshot,
-       CASE WHEN max(n.viewers) = 1 THEN min(l.catalog_id) END,
-       CASE WHEN max(n.viewers) = 1 THEN min(COALESCE(h.oldest_snapshot, 0)) END
+       CASE WHEN max(n.viewers) = 1 THEN min(l.catalog_id) ELSE max(n.fork) END,
+       CASE WHEN max(n.viewers) = 1 THEN min(COALESCE(h.oldest_snapshot, 0)) ELSE max(n.up_to) END
   FROM ducklake_catalog_lineage l
   JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
   JOIN ducklake_catalog_lineage o ON o.catalog_id = l.catalog_id AND o.source_catalog_id = l.catalog_id
    AND o.max_snapshot = forever()
-  JOIN (SELECT v.source_catalog_id, count(*) AS viewers
+  JOIN (SELECT v.source_catalog_id, count(*) AS viewers,
+               CASE WHEN count(x.source_catalog_id) = count(*) AND count(DISTINCT x.source_catalog_id) = 1
+                         AND min(v.max_snapshot) = max(v.max_snapshot)
+                         AND min(COALESCE(p.oldest_snapshot, 0)) > max(v.max_snapshot)
+                    THEN min(x.source_catalog_id) END AS fork,
+               min(CASE WHEN p.oldest_snapshot < x.max_snapshot THEN p.oldest_snapshot ELSE x.max_snapshot END) AS up_to
           FROM ducklake_catalog_lineage v
           JOIN ducklake_catalog_lineage w ON w.catalog_id = v.catalog_id AND w.source_catalog_id = v.catalog_id
            AND w.max_snapshot = forever()
+          JOIN ducklake_catalog_head p ON p.catalog_id = v.catalog_id
+          LEFT JOIN ducklake_catalog_lineage d ON d.catalog_id = v.source_catalog_id AND d.source_catalog_id = v.source_catalog_id
+           AND d.max_snapshot < forever()
+          LEFT JOIN ducklake_catalog_lineage x ON x.catalog_id = v.catalog_id AND x.depth = d.depth + 1
          WHERE v.max_snapshot >= 0 AND v.source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
          GROUP BY v.source_catalog_id) n ON n.source_catalog_id = l.source_catalog_id
  WHERE l.max_snapshot >= 0 AND l.source_catalog_id <> l.catalog_id
@@ -581,43 +591,71 @@ DELETE FROM ducklake_catalog_head
            AND NOT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion f
                             WHERE substr(f.path, 1, length(ducklake_catalog_head.data_path)) = ducklake_catalog_head.data_path));
 
--- name: drop_lineages
--- An ancestor of which nothing is left, between a catalog and others that it descends from. The parent stays, as it is shown,
--- and so does one that several descend from, as they can be merged.
-DELETE FROM ducklake_catalog_lineage
- WHERE source_catalog_id <> catalog_id AND max_snapshot < forever()
-   AND source_catalog_id IN (SELECT catalog_id FROM ducklake_reach)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
-                    WHERE o.catalog_id = ducklake_catalog_lineage.catalog_id
-                      AND o.source_catalog_id = o.catalog_id AND o.depth = ducklake_catalog_lineage.depth + 1)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
-                    WHERE o.source_catalog_id = ducklake_catalog_lineage.source_catalog_id
-                      AND o.source_catalog_id <> o.catalog_id
-                      AND o.catalog_id <> ducklake_catalog_lineage.catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage o
-                    WHERE o.catalog_id = ducklake_catalog_lineage.source_catalog_id
-                      AND o.source_catalog_id = ducklake_catalog_lineage.source_catalog_id
-                      AND o.max_snapshot = forever())
-   AND NOT EXISTS (SELECT 1 FROM ducklake_data_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_delete_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_inlined_delete e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_schema e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_table e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_column e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_view e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_macro e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_tag e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_column_tag e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_partition_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_sort_info e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_index e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_index_file e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_column_mapping e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_inherited_end e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-   AND NOT EXISTS (SELECT 1 FROM ducklake_commit_once e WHERE e.catalog_id = ducklake_catalog_lineage.source_catalog_id)
-RETURNING source_catalog_id;
+-- name: needless_ancestors
+-- Dropped catalogs in the middle of chains of forks: nobody brings them back, nobody forked them who can be read, nobody reads
+-- their snapshots, and nothing is left of them but what they did. That is needed for merges, unless they did nothing, or all
+-- relatives have seen it alike. All who descend from one descend from the same fork of it, where they part later.
+WITH dropped AS MATERIALIZED (
+    SELECT c.catalog_id
+      FROM ducklake_catalog_lineage c
+      JOIN ducklake_catalog_head h ON h.catalog_id = c.catalog_id
+     WHERE c.source_catalog_id = c.catalog_id AND c.max_snapshot < forever() AND h.end_snapshot IS NOT NULL
+       AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_merge m WHERE m.source_catalog_id = c.catalog_id)
+       AND NOT EXISTS (SELECT 1 FROM ducklake_catalog_lineage l
+                         JOIN ducklake_catalog_lineage v ON v.catalog_id = l.catalog_id AND v.source_catalog_id = l.catalog_id
+                                                        AND v.depth = l.depth + 1 AND v.max_snapshot = forever()
+                        WHERE l.source_catalog_id = c.catalog_id)
+       AND nothing_to_see(c.catalog_id)
+),
+viewers AS (
+    SELECT l.source_catalog_id AS catalog_id, count(*) AS viewers, min(l.max_snapshot) AS low, max(l.max_snapshot) AS high,
+           min(COALESCE(h.oldest_snapshot, 0)) AS oldest
+      FROM ducklake_catalog_lineage l
+      JOIN ducklake_catalog_lineage v ON v.catalog_id = l.catalog_id AND v.source_catalog_id = l.catalog_id
+                                     AND v.max_snapshot = forever()
+      JOIN ducklake_catalog_head h ON h.catalog_id = l.catalog_id
+     WHERE l.source_catalog_id IN (SELECT catalog_id FROM dropped)
+     GROUP BY l.source_catalog_id
+),
+forks AS (
+    SELECT l.source_catalog_id AS catalog_id, count(DISTINCT n.source_catalog_id) AS forks
+      FROM ducklake_catalog_lineage l
+      JOIN ducklake_catalog_lineage n ON n.catalog_id = l.catalog_id AND n.depth = l.depth + 1
+     WHERE l.source_catalog_id IN (SELECT catalog_id FROM dropped)
+     GROUP BY l.source_catalog_id
+),
+families AS (
+    SELECT d.catalog_id, count(*) AS viewers
+      FROM dropped d
+      JOIN ducklake_catalog_lineage a ON a.catalog_id = d.catalog_id
+       AND a.depth = (SELECT min(x.depth) FROM ducklake_catalog_lineage x WHERE x.catalog_id = d.catalog_id)
+      JOIN ducklake_catalog_lineage r ON r.source_catalog_id = a.source_catalog_id
+      JOIN ducklake_catalog_lineage v ON v.catalog_id = r.catalog_id AND v.source_catalog_id = r.catalog_id
+                                     AND v.max_snapshot = forever()
+     GROUP BY d.catalog_id
+)
+SELECT v.catalog_id
+  FROM viewers v
+  JOIN forks n ON n.catalog_id = v.catalog_id
+  JOIN families f ON f.catalog_id = v.catalog_id
+ WHERE n.forks = 1 AND v.low = v.high AND v.low >= 0 AND v.oldest > v.high
+   AND (f.viewers = v.viewers
+        OR NOT EXISTS (SELECT 1 FROM ducklake_snapshot_changes c
+                        WHERE c.catalog_id = v.catalog_id AND c.snapshot_id <= v.high
+                          AND (c.footprint IS NULL OR c.footprint <> '[]')))
+ ORDER BY v.catalog_id;
+
+-- name: raise_descendants
+-- Those who descend from catalogs that are left out have so many ancestors less. The rows of these say where they stood.
+UPDATE ducklake_catalog_lineage
+   SET depth = depth - (SELECT count(*) FROM ducklake_catalog_lineage d
+                         WHERE d.catalog_id = ducklake_catalog_lineage.catalog_id AND d.source_catalog_id IN ids($gone)
+                           AND d.depth < ducklake_catalog_lineage.depth)
+ WHERE NOT source_catalog_id IN ids($gone)
+   AND catalog_id IN (SELECT l.catalog_id FROM ducklake_catalog_lineage l WHERE l.source_catalog_id IN ids($gone));
+
+-- name: leave_out_ancestors
+DELETE FROM ducklake_catalog_lineage WHERE catalog_id IN ids($gone) OR source_catalog_id IN ids($gone);
 
 -- name: drop_names
 -- The name of a catalog goes last of all: by it, what is left of a catalog is found, whoever was interrupted before.
