@@ -259,12 +259,15 @@ def _check_header(path: Path) -> None:
 def translated(path: Path) -> Translated:
     """Turn DuckDB's errors into ours, by their classes."""
 
-    def translate(error: BaseException) -> ForklakeError | UniqueViolation | None:
+    def translate(error: BaseException) -> BaseException | None:
         match error:
             case duckdb.ConstraintException() if "NOT NULL" not in str(error):
                 return UniqueViolation(str(error))
             case duckdb.Error():
                 return _error(path, error)
+            case RuntimeError() if "interrupted" in str(error).lower():
+                # What DuckDB makes of a Ctrl-C that comes while it runs a statement.
+                return KeyboardInterrupt()
             case _:
                 return None
 

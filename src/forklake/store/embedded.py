@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from forklake.errors import ForklakeError, ReadOnlyStore, StoreError, TransactionClosed
+from forklake.errors import ReadOnlyStore, StoreError, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import (
     Allocation,
@@ -143,7 +143,7 @@ class Translated:
 
     __slots__ = ("_translate",)
 
-    def __init__(self, translate: Callable[[BaseException], ForklakeError | None]) -> None:
+    def __init__(self, translate: Callable[[BaseException], BaseException | None]) -> None:
         """`translate` returns None for what is no error of the driver."""
         self._translate = translate
 

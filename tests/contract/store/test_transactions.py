@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import forklake
 from forklake.errors import CorruptMetadata, TransactionClosed
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Database, Session, UniqueViolation
+from forklake.store.duckdb import translated as duckdb_translated
 from forklake.store.row_sets import RowSet
 from tests.contract.store.rows import InThreads, RunSql, commit_one, keyed, write, written
 
@@ -213,3 +215,10 @@ def test_a_statement_that_does_not_exist_leaves_the_transaction_usable(
         write(session, "kept")
         session.commit()
     assert written(raw) == ["kept"]
+
+
+def test_an_interrupt_inside_of_duckdb_is_an_interrupt(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), duckdb_translated(tmp_path):
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="something else"), duckdb_translated(tmp_path):
+        raise RuntimeError("something else")
