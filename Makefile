@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-with test-spark soak lint format lock clean bench-commit bench-data bench-fork bench-maintenance bench-spark bench-spark-peers bench-sql bench-start
+.PHONY: help demo test test-with test-spark soak lint format lock clean bench-commit bench-data bench-fork bench-index bench-maintenance bench-spark bench-spark-peers bench-sql bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -61,6 +61,9 @@ bench-data: ## Measure rows: append, read, plan, small inserts (ARGS=--quick for
 
 bench-fork: ## Measure forks: one, a million, deep chains, agents (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.fork $(ARGS)
+
+bench-index: ## Measure indexes: keys, places (ARGS=--quick for a short one)
+	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.index $(ARGS)
 
 bench-maintenance: ## Measure cleaning: collection, dropped forks, busy days (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.maintenance $(ARGS)

@@ -224,7 +224,8 @@ def _reading(file: SegmentFile) -> Generator[pa.NativeFile]:
         ) from error
 
 
-def forget() -> None:
-    """Empty the memory, for measurements of what is read."""
-    _FOOTERS.clear()
+def forget(*, footers: bool = True) -> None:
+    """Empty the memory of row groups, and of footers too, for measurements of what is read."""
+    if footers:
+        _FOOTERS.clear()
     _ROWS.clear()

@@ -5,6 +5,7 @@ Seeds are arrays: the hash of one column is the seed of the next. All arithmetic
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeAlias
 
 from forklake.lazy.numpy import np
@@ -104,6 +105,7 @@ def _stripes(words: Words, at: np.ndarray, lengths: np.ndarray, seed: Words) -> 
     return state
 
 
+@cache
 def _word(value: int) -> np.uint64:
     return np.uint64(value & 0xFFFFFFFFFFFFFFFF)
 

@@ -30,8 +30,13 @@ class Entries:
     """The entries of a row group."""
 
     boxes: Boxes
-    rows: Numbers
-    """Segment, ordinal and position of each."""
+    segment: int
+    pairs: Numbers
+    """Ordinal and position of each."""
+
+    def rows(self, chunk: Numbers) -> Numbers:
+        """Segment, ordinal and position of some."""
+        return np.column_stack([np.full(len(chunk), self.segment), self.pairs[chunk]])
 
 
 class Places(Protocol):
@@ -76,7 +81,7 @@ class Stored:
             return (boxes, pairs.astype(np.int64)), boxes.nbytes + 16 * len(pairs)
 
         boxes, pairs = kept(self.file, ("entries", str(group)), load)
-        return Entries(boxes, np.column_stack([np.full(len(pairs), self.number), pairs]))
+        return Entries(boxes, self.number, pairs)
 
     def wkb(self, group: int) -> pa.Array:
         """The geometries of a row group."""
@@ -97,8 +102,8 @@ class Loose:
         boxes = stored_boxes(wkb)
         known = ~np.isnan(boxes[:, 0])
         positions = table.column(POSITION).to_numpy()[known].astype(np.int64)
-        rows = np.column_stack([np.full(len(positions), -1), np.zeros(len(positions), np.int64), positions])
-        return cls(Entries(boxes[known], rows), wkb.filter(pa.array(known)))
+        pairs = np.column_stack([np.zeros(len(positions), np.int64), positions])
+        return cls(Entries(boxes[known], -1, pairs), wkb.filter(pa.array(known)))
 
     @property
     def nodes(self) -> Boxes:
@@ -127,17 +132,20 @@ def best(places: Sequence[Places], query: Query, k: int, alive: Alive) -> Result
             break
         entries = place.entries(group)
         bounds = distances(entries.boxes, box)
-        order = np.argsort(bounds, kind="stable")
         size = max(_AT_ONCE, 2 * wanted)
-        for first in range(0, len(order), size):
-            chunk = order[first : first + size]
+        left = np.arange(len(bounds))
+        while True:
             if len(far) >= wanted:
-                chunk = chunk[bounds[chunk] <= far[-1]]
-            if not len(chunk):
+                left = left[bounds[left] <= far[-1]]
+            if not len(left):
                 break
+            # The nearest first, in no order among them: they make most of the others needless.
+            order = np.argpartition(bounds[left], size) if len(left) > size else np.arange(len(left))
+            chunk, left = left[order[:size]], left[order[size:]]
             chunk = chunk[_counting(entries, chunk, alive)]
-            measured = _asked(entries.rows[chunk], query, shapely.distance, place.wkb(group), chunk)
-            rows, far = np.concatenate([rows, entries.rows[chunk]]), np.concatenate([far, measured])
+            found = entries.rows(chunk)
+            measured = _asked(found, query, shapely.distance, place.wkb(group), chunk)
+            rows, far = np.concatenate([rows, found]), np.concatenate([far, measured])
             # Of those at one distance the first in the segments, so that pages are stable.
             first_ones = np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0], far))[:wanted]
             rows, far = rows[first_ones], far[first_ones]
@@ -154,10 +162,9 @@ def related(places: Sequence[Places], query: Query, k: int, alive: Alive) -> Res
             chunk = np.flatnonzero(meets(entries.boxes, box))
             chunk = chunk[_counting(entries, chunk, alive)]
             if len(chunk):
-                holds = _asked(
-                    entries.rows[chunk], query, lambda _, each: query.holds(each), place.wkb(group), chunk
-                )
-                found.append(entries.rows[chunk[holds]])
+                rows = entries.rows(chunk)
+                holds = _asked(rows, query, lambda _, each: query.holds(each), place.wkb(group), chunk)
+                found.append(rows[holds])
     rows = np.concatenate(found)
     rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
     return rows[:k], np.zeros(len(rows[:k])), len(rows) <= k
@@ -169,7 +176,7 @@ def _nearest(place: Places, box: Boxes) -> Iterator[tuple[float, Places, int]]:
 
 
 def _counting(entries: Entries, chunk: Numbers, alive: Alive) -> Any:
-    rows = entries.rows[chunk]
+    rows = entries.rows(chunk)
     return living(alive, rows[:, 0], rows[:, 1], rows[:, 2])
 
 
