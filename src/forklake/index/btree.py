@@ -13,8 +13,9 @@ from uuid import UUID
 
 from forklake.errors import InvalidQuery
 from forklake.index.btree_conditions import NULL_KEY, Fences, answered, holds, limits
+from forklake.index.btree_order import Source, first_rows
 from forklake.index.equal_keys import matching, wanted_keys
-from forklake.index.found_rows import found
+from forklake.index.found_rows import SEGMENT, as_rows, found
 from forklake.index.key_values import name_of, plain
 from forklake.index.keyed_segment import (
     Layout,
@@ -35,13 +36,16 @@ from forklake.index.segment_parquet import ORDINAL, POSITION, Footer, footer_of,
 from forklake.lazy.arrow import pa
 from forklake.lazy.numpy import np
 from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary, Support
-from forklake.model.sql.predicate_tree import Node
+from forklake.model.sql.predicate_tree import Always, Node
 from forklake.model.types.data_types import DataType
-from forklake.model.types.sort_keys import LOWEST, max_key, min_key
+from forklake.model.types.sort_keys import LOWEST, key_of, max_key, min_key
 
 FORMAT, VERSION = "forklake-btree", 1
 _AT_ONCE = 32
 """How many row groups are in memory at a time."""
+
+
+_EVERYTHING = Always(True)
 
 
 class Btree:
@@ -134,6 +138,45 @@ class Btree:
                 rows = min(rows, keys.num_rows * footer.facts["most"][count - 1])
         return rows
 
+    def first(
+        self,
+        spec: IndexSpec,
+        segments: Sequence[Segment],
+        k: int,
+        alive: Alive,
+        *,
+        node: Node = _EVERYTHING,
+        descending: bool = False,
+    ) -> pa.Table:
+        """The first rows in the order of the keys, NULL above everything, for which a condition is TRUE."""
+        part, support = answered(spec, node)
+        if support is not Support.EXACT:
+            raise ValueError("the first rows can only be told of a condition that is answered exactly")
+        layout = Layout(FORMAT, VERSION, typed(spec.keys))
+        names = layout.schema.names
+
+        def source(segment: Segment) -> Source:
+            footer = _footer(segment)
+            fences = _fences_of(spec, segment, footer)
+            groups = fences.where(part, [column.id for column in spec.keys])
+
+            def read(group: int) -> pa.Table:
+                entries = read_groups(segment.file, footer, [group], names)
+                return layout.conformed(entries.filter(holds(part, spec.keys, entries)))
+
+            return Source(fences, np.flatnonzero(groups).tolist(), read)
+
+        first = spec.keys[0].data_type
+
+        def text(value: pa.Array) -> str:
+            return _text(_raw(plain(value, first), first)[0], first, key_of)
+
+        sources = [source(segment) for segment in segments]
+        rows = first_rows(sources, layout.key_names, text, k, alive, descending=descending)
+        if rows is None:
+            rows = layout.schema.append(pa.field(SEGMENT, pa.int64())).empty_table()
+        return as_rows(rows, rows.column(SEGMENT), spec.keys)
+
     def search(
         self,
         spec: IndexSpec,
@@ -167,10 +210,13 @@ def _footer(segment: Segment) -> Footer:
     return footer_of(segment.file, FORMAT, VERSION)
 
 
+def _fences_of(spec: IndexSpec, segment: Segment, footer: Footer) -> Fences:
+    key = ("fences", *(column.type for column in spec.keys))
+    return kept(segment.file, key, lambda: _fences(spec, footer))
+
+
 def _groups(spec: IndexSpec, segment: Segment, footer: Footer, node: Node) -> np.ndarray:
-    fences = kept(
-        segment.file, ("fences", *(column.type for column in spec.keys)), lambda: _fences(spec, footer)
-    )
+    fences = _fences_of(spec, segment, footer)
     return fences.where(node, [column.id for column in spec.keys])
 
 

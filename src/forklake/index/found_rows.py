@@ -43,18 +43,19 @@ def by_ordinal(table: pa.Table) -> Mapping[int, Positions]:
 
 
 def _rows(hits: Sequence[tuple[int, pa.Table]], columns: Sequence[Column]) -> pa.Table:
-    tables = [
-        pa.table(
-            {
-                SEGMENT: pa.array(np.full(table.num_rows, number), pa.int64()),
-                ORDINAL: table.column(ORDINAL).cast(pa.int64()),
-                POSITION: table.column(POSITION),
-                **{
-                    str(column.id): shown(table.column(str(column.id)), column.data_type)
-                    for column in columns
-                },
-            }
-        )
-        for number, table in hits
-    ]
-    return pa.concat_tables(tables)
+    return pa.concat_tables(
+        as_rows(table, pa.array(np.full(table.num_rows, number, np.int64)), columns) for number, table in hits
+    )
+
+
+def as_rows(entries: pa.Table, segments: pa.Array | pa.ChunkedArray, columns: Sequence[Column]) -> pa.Table:
+    """Entries of segments as the table has their columns, with where they were found."""
+    shown_columns = {
+        str(column.id): shown(entries.column(str(column.id)), column.data_type) for column in columns
+    }
+    places = {
+        SEGMENT: segments,
+        ORDINAL: entries.column(ORDINAL).cast(pa.int64()),
+        POSITION: entries.column(POSITION),
+    }
+    return pa.table({**places, **shown_columns})

@@ -188,6 +188,28 @@ class KeyedKind(Kind, Protocol):
         ...
 
 
+class OrderedKind(KeyedKind, Protocol):
+    """A kind that has its entries in the order of their keys: `btree`."""
+
+    def first(
+        self,
+        spec: IndexSpec,
+        segments: Sequence[Segment],
+        k: int,
+        alive: Alive,
+        *,
+        node: Node = ...,
+        descending: bool = False,
+    ) -> pa.Table:
+        """The first `k` rows that count in the order of the keys, for ORDER BY with LIMIT.
+
+        NULL lies above everything: it is last, or first if the order is descending, which turns that of all
+        keys around. `node` is a condition that `supports` calls EXACT, or nothing. The table has the columns
+        `segment`, `ordinal` and `position`, and the keys by column id.
+        """
+        ...
+
+
 class SearchKind(Kind, Protocol):
     """A kind that searches: `bm25`, `vector`, `rstar`."""
 

@@ -134,6 +134,13 @@ def matching(table: pa.Table, predicate: Predicate) -> list[int]:
     return [position for (position,) in found]
 
 
+def in_order(table: pa.Table, where: str, order: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Columns of the rows that meet a condition, in an order."""
+    connection = _duckdb()
+    connection.register("rows", table)
+    return connection.sql(f"SELECT {', '.join(names)} FROM rows WHERE {where} ORDER BY {order}").fetchall()
+
+
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": "1"})

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from forklake.errors import InvalidQuery
 from forklake.index.btree import Btree
 from forklake.model.index import Support
-from forklake.model.sql.predicate import ranges
+from forklake.model.sql.predicate import Always, ranges
+from tests.unit.index.indexing import only
 from tests.unit.index.random_files import TYPES, WIDER, files, picked, rows_that_match, widened, with_more
-from tests.unit.index.segments import VALUES, Index, as_lists, column, condition
+from tests.unit.index.segments import VALUES, Index, as_lists, column, condition, in_order
 
 
 @st.composite
@@ -95,6 +96,43 @@ def test_rows_for_which_a_condition_holds_are_found(data: st.DataObject) -> None
         becomes = {(0, 0): 1, (0, 2): 0, (1, 0): 2, (1, 1): 5}
         kept = {(0, becomes[key]): positions for key, positions in expected.items() if key in becomes}
         assert as_lists(index.kind.filter(index.spec, [merged], tree)) == kept
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_the_first_rows_in_the_order_of_the_keys(data: st.DataObject) -> None:
+    types = tuple(data.draw(st.lists(TYPES, min_size=1, max_size=2)))
+    keys = tuple(column(at + 1, f"c{at}", type) for at, type in enumerate(types))
+    present = (data.draw(files(types)), data.draw(files(types)))
+    k, descending = data.draw(st.integers(1, 9)), data.draw(st.booleans())
+    node = data.draw(st.sampled_from((Always(True), condition("c0 IS NOT NULL", keys).tree)))
+    with TemporaryDirectory() as folder:
+        index = Index(Btree(), keys, Path(folder))
+        segments = [index.build(f"{number}", each) for number, each in enumerate(present)]
+        rows = [
+            table.append_column("segment", pa.array([number] * len(table), pa.int64()))
+            .append_column("ordinal", pa.array([at] * len(table), pa.int64()))
+            .append_column("position", pa.array(range(len(table)), pa.int64()))
+            for number, each in enumerate(present)
+            for at, table in each.items()
+        ]
+        everything = pa.concat_tables(rows)
+        place = ("segment", "ordinal", "position")
+        kept = set(zip(*(everything.column(name).to_pylist() for name in place), strict=True))
+        kept = {each for each in sorted(kept) if data.draw(st.booleans())}
+        found = index.kind.first(index.spec, segments, k, only(kept), node=node, descending=descending)
+        direction = "DESC NULLS FIRST" if descending else "NULLS LAST"
+        order = ", ".join(f"c{at} {direction}" for at in range(len(types)))
+        condition_sql = "TRUE" if isinstance(node, Always) else "c0 IS NOT NULL"
+        best = [
+            each
+            for each in in_order(everything, condition_sql, f"{order}, segment, ordinal, position", place)
+            if each in kept
+        ]
+        assert list(zip(*(found.column(name).to_pylist() for name in place), strict=True)) == best[:k]
+        assert [found.schema.field(str(key.id)).type for key in keys] == [
+            everything.schema.field(key.name).type for key in keys
+        ]
 
 
 @pytest.mark.parametrize(
