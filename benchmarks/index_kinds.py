@@ -14,6 +14,8 @@ from benchmarks.timing import Timings, cpu_cost, seconds
 from forklake.index.kind import Kind, Part, Segment
 from forklake.model.index import IndexSpec, SegmentSummary
 
+_POOLS: list[pa.MemoryPool] = []
+
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
@@ -50,7 +52,9 @@ class Built:
 
 def build(kind: Kind, spec: IndexSpec, parts: Iterable[Part], rows: int, path: Path) -> Built:
     """A segment of parts; the CPU of reading them counts as well."""
-    pool = pa.system_memory_pool()
+    # One that counts for itself; what it gave out may live as long as this process.
+    pool = pa.proxy_memory_pool(pa.system_memory_pool())
+    _POOLS.append(pool)
     before = pa.default_memory_pool()
     pa.set_memory_pool(pool)
     try:

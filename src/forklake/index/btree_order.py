@@ -47,11 +47,11 @@ def first_rows(
         ordinals, positions = (entries.column(name).to_numpy() for name in (ORDINAL, POSITION))
         counting = living(alive, numbers, ordinals.astype(np.int64), positions)
         entries = entries.append_column(SEGMENT, pa.array(numbers)).filter(pa.array(counting))
-        best = _sorted(
-            entries if best is None else pa.concat_tables([best, entries]), keys, descending
-        ).slice(0, k)
-        if best.num_rows == k:
-            last = text_of(best.column(keys[0]).slice(k - 1).combine_chunks())
+        found = _sorted(entries if best is None else pa.concat_tables([best, entries]), keys, descending)
+        found = found.slice(0, k)
+        if found.num_rows == k:
+            last = text_of(found.column(keys[0]).slice(k - 1).combine_chunks())
+        best = found
     return best
 
 
