@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from uuid import uuid4
 
 import forklake
 from forklake.commit.draft import Draft
 from forklake.commit.write_target import folder_of
 from forklake.errors import InvalidIndex
+from forklake.index.kind import Part
 from forklake.model.ids import DataFileId, IndexFileId
 from forklake.model.index import (
     IndexFile,
@@ -40,6 +42,14 @@ class Shelf:
 
     def supports(self, spec: IndexSpec, node: Node) -> Support:
         return Support.NO
+
+    def train(self, *_: object) -> None:
+        return None
+
+    def build(self, spec: IndexSpec, parts: Iterable[Part], out: Path, model: object) -> SegmentSummary:
+        rows = sum(batch.num_rows for part in parts for batch in part.rows)
+        out.write_bytes(b"books")
+        return SegmentSummary(rows, "shelf", 1)
 
 
 def written(

@@ -46,6 +46,8 @@ ForklakeError
 │   ├── ReservationConsumed         it was committed or cancelled before
 │   └── InvalidManifest             a manifest is truncated, or belongs elsewhere
 └── MissingDependency           an optional package is not installed
+
+And one warning: IndexNotBuilt, of rows that were committed without a segment of an index.
 """
 
 from __future__ import annotations
@@ -230,6 +232,10 @@ class InvalidArgument(ForklakeError):
 
 class InvalidIndex(InvalidArgument):
     """An index of an unknown kind, or one that its kind cannot have: its columns or parameters do not fit."""
+
+
+class IndexNotBuilt(UserWarning):
+    """A warning: rows were committed, and an index of them could not be built with them."""
 
 
 class InvalidQuery(InvalidArgument):

@@ -93,6 +93,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
             table.append([{"id": n} for n in range(first, first + 50)])
             catalog.flush_inlined(name)
     catalog.table("holed").delete("id < 10")
+    catalog.table("holed").create_index("i", kind="hash", columns=["id"], maintain="later")
     catalog.create_table("dropped", "id INT")
     catalog.create_table("inlined", "id INT").append([{"id": 1}])
     for name in ("v1", "v2"):
@@ -121,6 +122,7 @@ def catalog_calls(lake: forklake.Lake) -> dict[str, Callable[..., Any]]:
         "compact": lambda **info: catalog.compact("compacted", **info),
         "checkpoint": lambda **info: small.checkpoint(**info),
         "rewrite_deletes": lambda **info: catalog.rewrite_deletes(table="holed", threshold=0, **info),
+        "build_indexes": lambda **info: catalog.build_indexes(**info),
         "commit_rewrites": rewrites,
         "create_view": lambda **info: catalog.create_view("v", "SELECT 1", **info),
         "rename_view": lambda **info: catalog.rename_view("v1", "v3", **info),

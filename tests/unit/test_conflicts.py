@@ -32,7 +32,7 @@ flush          .            .           .              .          x             
 restore_table  .            .           .              .          x             .         .          .      .      .       .       .            .          .
 create_index   .            x           x              x          x             .         .          .      .      .       .       x            .          .
 drop_index     .            .           .              x          x             .         .          .      .      .       .       .            x          x
-build_index    .            .           .              .          .             .         .          .      .      .       .       .            .          .
+build_index    .            .           .              .          .             .         .          .      .      .       .       .            .          x
 """  # noqa: E501 - a table
 VIEW = """
               rename_view alter_view drop_view tag_view
@@ -84,6 +84,17 @@ def test_the_matrix_says_which_verbs_collide_on_one_object(theirs: Verb, ours: V
     first = change(theirs, 5, name="before", schema=1)
     second = change(ours, 5, name="after", schema=1)
     assert collide(first, second) is expected
+
+
+def test_an_index_is_built_once_for_a_file_and_its_model_is_trained_once() -> None:
+    def built(name: str, *files: int) -> Change:
+        return Change(Verb.BUILD_INDEX, 5, 1, "main", "t", detail=name, files=frozenset(files))
+
+    assert collide(built("i", 1, 2), built("I", 2, 3))
+    assert collide(built("i"), built("i"))
+    assert not collide(built("i", 1, 2), built("i", 3))
+    assert not collide(built("i"), built("i", 1))
+    assert not collide(built("i", 1), built("j", 1))
 
 
 @pytest.mark.parametrize("theirs", VERBS)

@@ -97,6 +97,12 @@ def same_index(theirs: Change, ours: Change) -> bool:
     return theirs.object_id == ours.object_id and fold(theirs.detail or "") == fold(ours.detail or "")
 
 
+def same_segment(theirs: Change, ours: Change) -> bool:
+    """Both built an index for the same data files, or trained its model."""
+    common = not theirs.files.isdisjoint(ours.files) or not (theirs.files or ours.files)
+    return common and same_index(theirs, ours)
+
+
 def ours_inside_theirs(theirs: Change, ours: Change) -> bool:
     """Ours happened in the schema that theirs changed."""
     return ours.schema_id == theirs.object_id
@@ -139,6 +145,7 @@ RULES: tuple[Rule, ...] = (
     Rule("a comment was set on its columns", COLUMN_TAGS, RESHAPES, same_object),
     Rule(INDEX_TAKEN, CREATES_INDEX, CREATES_INDEX, same_index),
     Rule("the index is gone", DROPS_INDEX, DROPS_INDEX | BUILDS_INDEX, same_index),
+    Rule("the index was built for the same files", BUILDS_INDEX, BUILDS_INDEX, same_segment),
     Rule(ALTERED, RESHAPES, CREATES_INDEX, same_object),
     Rule("an index was created on its columns", CREATES_INDEX, RESHAPES, same_object),
     Rule("its indexes were changed", CREATES_INDEX | DROPS_INDEX, DROPS, same_object),

@@ -32,6 +32,7 @@ class DraftIndexes(DraftDefinitions):
         super().__init__(state, head)
         self._indexes: Overlay[int, Index] = Overlay()
         self._index_files: dict[int, StagedIndexFiles] = {}
+        self._created_indexes: set[IndexId] = set()
 
     def indexes(self, table: Table) -> list[Index]:
         """The indexes of a table, in the order in which they were created."""
@@ -77,7 +78,12 @@ class DraftIndexes(DraftDefinitions):
         number = IndexId(self._new_id())
         index = Index(number, str(uuid4()), table.id, name, kind, keys, include, maintain, params)
         self._indexes.put(index.id, None, index)
+        self._created_indexes.add(index.id)
         return index
+
+    def created_indexes(self) -> list[Index]:
+        """The indexes that were created here: those that come back as they were are not among them."""
+        return [index for index in self._indexes.live() if index.id in self._created_indexes]
 
     def drop_index(self, index: Index) -> None:
         """Stage the end of an index and of its files."""

@@ -94,9 +94,13 @@ def changes_of_indexes(
             yield Change(verb, index.table_id, detail=index.name, **about(index.table_id))
     for files in writes:
         if files.table_id not in whole and files.table_id not in with_rows:
-            for number in dict.fromkeys(index for _, index, _ in files.added if index >= 0):
-                name = names.get(number)
-                yield Change(Verb.BUILD_INDEX, files.table_id, detail=name, **about(files.table_id))
+            built: dict[IndexId, set[int]] = {}
+            for _, index, written in files.added:
+                if index >= 0:
+                    built.setdefault(index, set()).update(file for file in written.covers if file >= 0)
+            for index, found in built.items():
+                known, said = frozenset(found), about(files.table_id)
+                yield Change(Verb.BUILD_INDEX, files.table_id, detail=names.get(index), files=known, **said)
 
 
 def index_file_ids_needed(writes: Iterable[IndexWrites]) -> int:

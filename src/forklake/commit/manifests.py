@@ -292,4 +292,4 @@ class _Staging:
         mappings = NewMappings(self.staged)
         for part in added:
             mapping = mappings.of(part.names, part.signature)
-            self.staged.add_file(part.written, mapping_id=mapping, newest_row=part.newest_row)
+            self.staged.add_file(part.written, mapping_id=mapping, newest_row=part.newest_row, elsewhere=True)

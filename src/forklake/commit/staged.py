@@ -39,6 +39,8 @@ class AddedFile:
     written: WrittenFile
     mapping_id: MappingId | None = None
     newest_row: SnapshotId | None = None
+    elsewhere: bool = False
+    """Whether its rows were written by other processes: then the one that commits it reads none of them."""
 
     def scanned(self, deleted: Positions | None) -> ScanFile:
         """The file as the transaction reads it. Its rows have ids below zero until they get real ones."""
@@ -147,9 +149,10 @@ class StagedRows:
         *,
         mapping_id: MappingId | None = None,
         newest_row: SnapshotId | None = None,
+        elsewhere: bool = False,
     ) -> None:
         """Keep a file that stands in storage."""
-        file = AddedFile(DataFileId(self.new_id()), written, mapping_id, newest_row)
+        file = AddedFile(DataFileId(self.new_id()), written, mapping_id, newest_row, elsewhere)
         self.added[file.id] = file
 
     def bring_back(self, file: DataFile, positions: Positions | None, content: str | None) -> None:

@@ -149,7 +149,7 @@ def rewrite_one(
     late: list[Rewritten] = []
     name = ""
     for _ in range(ROUNDS):
-        work = _Work(scope.context, table, planner, progress, runner or _locally(scope.context))
+        work = _Work(scope.context, table, planner, progress, runner)
         kept, _ = scope.apply(work.change, written=work.written, present=True)
         done += kept
         late, name = work.late, work.name
@@ -176,7 +176,8 @@ def commit_rewrites(scope: Scope, done: Sequence[Rewritten]) -> CompactResult:
             reader = draft.source(table).reader
             known = {file.path for file in reader.files()} if number >= 0 else set[str]()
             standing = [one for one in found if one.files and known.issuperset(one.paths)]
-            kept, late = stage(draft, table, [one for one in found if one not in standing])
+            fresh = [one for one in found if one not in standing]
+            kept, late = stage(draft, table, fresh, elsewhere=True)
             return _name(draft, number), [*standing, *kept], late
 
         (name, kept, late), _ = scope.apply(change, present=True)
@@ -193,7 +194,8 @@ class _Work:
     table: TableId
     planner: Planner
     progress: OnProgress | None
-    runner: Runner
+    runner: Runner | None
+    """What runs rewrites elsewhere; None to run them here."""
     written: list[str] = field(default_factory=list[str])
     late: list[Rewritten] = field(default_factory=list[Rewritten])
     name: str = ""
@@ -207,7 +209,8 @@ class _Work:
         if self._done is None:
             self._done = []
             self._run(planned(draft, self.table, self.context, self.planner))
-        self._done, late = stage(draft, draft.table(self.table), self._done)
+        elsewhere = self.runner is not None
+        self._done, late = stage(draft, draft.table(self.table), self._done, elsewhere=elsewhere)
         # The commit that they were meant for was refused, so nothing refers to their files.
         self._discard(late)
         self.late += late
@@ -217,7 +220,8 @@ class _Work:
         done = self._done if self._done is not None else []
         total = sum(len(rewrite.inputs) for rewrite in rewrites)
         steps = Steps(self.progress, f"compact {self.name}", "files", total)
-        for one in self.runner(rewrites, self.written):
+        runner = _locally(self.context) if self.runner is None else self.runner
+        for one in runner(rewrites, self.written):
             done.append(one)
             steps.add(len(one.rewrite.inputs))
         self.is_whole = True

@@ -13,7 +13,9 @@ from forklake.model.ids import DataFileId
 from forklake.scan.scan_plan import ScanFile
 
 
-def stage(draft: Draft, table: Table, done: Sequence[Rewritten]) -> tuple[list[Rewritten], list[Rewritten]]:
+def stage(
+    draft: Draft, table: Table, done: Sequence[Rewritten], *, elsewhere: bool = False
+) -> tuple[list[Rewritten], list[Rewritten]]:
     """Retire old files and add new ones; returns what was staged, and what came too late.
 
     A rewrite is too late if somebody has taken rows from one of its files since, or has altered the table.
@@ -36,7 +38,7 @@ def stage(draft: Draft, table: Table, done: Sequence[Rewritten]) -> tuple[list[R
             # It goes once: another rewrite of the same file is too late.
             staged.retire(ScanFile(known.pop(old.file.id).file), moved=True)
         for file in one.files:
-            staged.add_file(file, newest_row=one.rewrite.newest_row)
+            staged.add_file(file, newest_row=one.rewrite.newest_row, elsewhere=elsewhere)
     return kept, late
 
 

@@ -6,6 +6,7 @@ from forklake.commit.commit_plan import Plan
 from forklake.commit.draft import Draft
 from forklake.commit.publish import Claim, Published, publish
 from forklake.commit.write_target import write_staged_rows
+from forklake.context.index_new_files import index_new_files
 from forklake.context.lake_context import LakeContext
 from forklake.errors import ForklakeError, InvalidArgument, StoreError
 from forklake.model.changes import Verb
@@ -25,6 +26,7 @@ class Committer:
         """Write what a draft has staged and commit it; None if it changed nothing."""
         context = self._context
         rows = write_staged_rows(draft, context.storage, context.options) if draft.staged_rows() else ()
+        index_new_files(draft, rows, context.engine)
         plan = draft.plan(rows)
         if not plan.changes:
             context.discard(draft.written)

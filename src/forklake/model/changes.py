@@ -81,7 +81,7 @@ class Change:
     """The key of a tag, with its column; the kind of a macro; the name of an index of the table; what an
     insert depends on."""
     files: frozenset[int] = frozenset()
-    """Ids of data files that a delete, compaction or flush changed."""
+    """Ids of data files that a delete, compaction or flush changed, or that an index was built for."""
     paths: frozenset[str] = frozenset()
     """Paths of imported files."""
     rows: frozenset[int] = frozenset()
