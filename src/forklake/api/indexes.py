@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from forklake.api.search import SearchResult, Several, search
 from forklake.commit.create_index import create_index, index_info
 from forklake.commit.draft import Draft
 from forklake.context.scope import Scope, look
@@ -14,6 +15,7 @@ from forklake.model.index import IndexInfo, Maintenance, Parameter
 from forklake.model.names import check_name
 from forklake.model.snapshots import CommitInfo, Extra
 from forklake.model.table.columns import ColumnPath
+from forklake.model.time_travel import AsOf
 
 
 class IndexVerbs:
@@ -58,6 +60,33 @@ class IndexVerbs:
             return Listing(index_info(draft, table, index) for index in draft.indexes(table))
 
         return look(self._scope, listed, every=True)
+
+    def search(
+        self,
+        name: str | Several,
+        query: object = None,
+        *,
+        k: int = 10,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        at: AsOf | None = None,
+        **params: Parameter,
+    ) -> SearchResult:
+        """Search by an index that ranks rows: `search("by_text", "red bicycle")` gives the best `k`.
+
+        Deleted rows, and those that do not match `where`, are left out before the best are chosen; rows that
+        the index has no segment of take part. Beside its columns, each row has `row_id` and `_score`, or
+        `_distance`. `params` are for the kind: `operator="and"`, `nprobe=32`.
+
+        By several indexes, ranks are fused: `search([("by_text", "red bicycle"), ("by_vector", vector)])`.
+        """
+        scope = self._scope if at is None else self._scope.at(at)
+        return look(
+            scope,
+            lambda draft: search(
+                draft, draft.table(self._id), scope.context, name, query, k, where, columns, params
+            ),
+        )
 
     def drop_index(self, name: str, *, if_exists: bool = False, **info: Unpack[CommitInfo]) -> None:
         """Drop an index. Past snapshots still show it."""

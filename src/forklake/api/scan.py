@@ -143,7 +143,7 @@ def scan_of(
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidArgument(f"a limit is a whole number of rows, not {limit!r}")
     predicate = condition_of(context.engine, where, table.columns)
-    selection = _selection(table, columns, row_ids, limit)
+    selection = selection_of(table, columns, row_ids=row_ids, limit=limit)
     result_schema(selection)
     if row_ids and any(column.name.lower() == ROW_COLUMN for column in selection.columns):
         raise InvalidArgument(
@@ -153,7 +153,8 @@ def scan_of(
     return Scan(draft.source(table), context, selection, predicate, name)
 
 
-def _selection(table: Table, names: Sequence[str] | None, row_ids: bool, limit: int | None) -> Selection:
+def selection_of(table: Table, names: Sequence[str] | None, *, row_ids: bool, limit: int | None) -> Selection:
+    """The columns to show, by their names; None means all."""
     if names is None:
         return Selection(table.columns, row_id=row_ids, limit=limit)
     if isinstance(names, str) or not names:

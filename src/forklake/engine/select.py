@@ -76,15 +76,20 @@ def query(engine: Engine, plan: ScanPlan, selection: Selection, *, prefix: str =
     columns = selection.read(plan.table.columns, needed)
     wanted = Wanted(columns, selection.row_id, selection.snapshot, prefix=prefix)
     source = relation(plan, engine.storage, wanted)
-    selected = [
-        f"{shown(_place(selection.path(column)), column.data_type)} AS {quoted(column.name)}"
-        for column in selection.columns
-    ]
+    selected = shown_columns(selection)
     selected += [f"{ROW_ID} AS row_id"] if selection.row_id else []
     selected += [f"{SNAPSHOT} AS snapshot_id"] if selection.snapshot else []
     sql = f"SELECT {', '.join(selected)} FROM ({source.sql}) AS {ALIAS}{where(plan)}"
     sql += "" if selection.limit is None else f" LIMIT {int(selection.limit)}"
     return Relation(sql, source.tables, source.places)
+
+
+def shown_columns(selection: Selection) -> list[str]:
+    """The columns of a result, as SQL over the columns that are read."""
+    return [
+        f"{shown(_place(selection.path(column)), column.data_type)} AS {quoted(column.name)}"
+        for column in selection.columns
+    ]
 
 
 def _place(path: Sequence[Column]) -> str:

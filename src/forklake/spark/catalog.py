@@ -15,6 +15,7 @@ from forklake.api.handle import Handle
 from forklake.api.maintenance import table_first
 from forklake.api.rows import check_assignments
 from forklake.api.scoped import Name, scope_of
+from forklake.api.search import Several
 from forklake.api.sql import Parameters
 from forklake.api.sql_result import SqlResult
 from forklake.api.table import Table
@@ -33,6 +34,7 @@ from forklake.context.scope import look
 from forklake.errors import InvalidArgument
 from forklake.maintenance.checkpoint import CheckpointResult
 from forklake.maintenance.checkpoint import checkpoint as run_checkpoint
+from forklake.model.index import Parameter
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
@@ -44,6 +46,7 @@ from forklake.spark.compact import runner_on
 from forklake.spark.dml import clear, delete_rows, update_rows
 from forklake.spark.read import read_plan
 from forklake.spark.sessions import prepare
+from forklake.spark.sql.query import from_result
 from forklake.spark.sql.session import run_sql
 from forklake.spark.sql.views import TemporaryViews
 from forklake.spark.task_results import DAY, Done
@@ -103,6 +106,24 @@ class SparkCatalog(Handle):
 
         scope = scope_of(self.catalog)
         return read_plan(prepare(self.spark), scope.context, *look(scope, planned))
+
+    def search(
+        self,
+        table: Name,
+        name: str | Several,
+        query: object = None,
+        *,
+        k: int = 10,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        at: AsOf | None = None,
+        **params: Parameter,
+    ) -> DataFrame:
+        """Search a table by an index that ranks rows, as `Table.search` does: the best rows."""
+        found = self.catalog.table(table).search(
+            name, query, k=k, where=where, columns=columns, at=at, **params
+        )
+        return from_result(prepare(self.spark), found)
 
     # ---- Writing ---
 

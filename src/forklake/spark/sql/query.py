@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from forklake.api.search import SearchResult
 from forklake.api.sql_result import SqlResult
 from forklake.commit.draft import Draft
 from forklake.engine.query.errors import refused as errors_refused
@@ -50,7 +51,7 @@ def dataframe_of(spark: SparkSession, running: Running, text: str, draft: Draft 
         if refs is not None:
             return reader.query(text, refs)
     # Nothing in it is a table: it is about values, or about the lake itself.
-    return _from_result(spark, SqlResult(running.query(text)))
+    return from_result(spark, SqlResult(running.query(text)))
 
 
 def reads_tables(running: Running, text: str) -> bool:
@@ -241,7 +242,8 @@ def _shown_type(sql: str) -> T.DataType | None:
         return None
 
 
-def _from_result(spark: SparkSession, result: SqlResult) -> DataFrame:
+def from_result(spark: SparkSession, result: SqlResult | SearchResult) -> DataFrame:
+    """The rows of a result as a DataFrame."""
     rows = result.to_arrow()
     arrays: list[pa.Array] = []
     fields: list[T.StructField] = []
