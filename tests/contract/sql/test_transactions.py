@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import forklake
@@ -97,3 +100,32 @@ def test_ids_of_what_came_and_went_are_shown_if_they_are_named(begun: forklake.C
     assert begun.sql(f"FROM {rows}").to_rows() == begun.sql(f"CALL {rows}").to_rows() == [(1,)]
     assert begun.sql(f"SELECT rowid, snapshot_id, * FROM {rows}").to_rows() == [(0, at, 1)]
     assert begun.sql(f"SELECT d.*, d.rowid FROM {rows} AS d WHERE d.snapshot_id = {at}").to_rows() == [(1, 0)]
+
+
+_INTERRUPTED = """
+import signal, sys, threading
+import forklake
+
+catalog = forklake.connect(sys.argv[1]).catalog(sys.argv[2])
+endless = "SELECT i FROM range(100000000000) AS r(i) WHERE sin(i) > 2"
+for text in (endless, f"INSERT INTO t {endless}", f"CREATE TABLE u AS {endless}"):
+    catalog.sql("BEGIN; INSERT INTO t VALUES (2)")
+    try:
+        threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+        catalog.sql(text).to_rows()
+    except KeyboardInterrupt:
+        catalog.sql("ROLLBACK")
+        print(catalog.sql("FROM t").to_rows(), len(catalog.tables()), catalog.snapshot)
+"""
+
+
+def test_an_interrupt_ends_a_statement_and_nothing_of_it_stays(
+    lake_url: str, lake: forklake.Lake, catalog: forklake.Catalog
+) -> None:
+    catalog.sql("CREATE TABLE t AS SELECT 1 AS a")
+    name, before = catalog.name, catalog.snapshot
+    lake.close()
+    # Its own process: signals reach the main thread, and tests may run in another.
+    arguments = [sys.executable, "-c", _INTERRUPTED, lake_url, name]
+    found = subprocess.run(arguments, capture_output=True, text=True, timeout=240, check=True)
+    assert found.stdout.splitlines() == [f"[(1,)] 1 {before}"] * 3

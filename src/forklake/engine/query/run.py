@@ -135,8 +135,13 @@ class Rows:
 
     @contextmanager
     def _watched(self) -> Generator[None]:
-        with refused(self._storage, self._plans), time_limit(self._workbench.connection, self._seconds):
-            yield
+        try:
+            with refused(self._storage, self._plans), time_limit(self._workbench.connection, self._seconds):
+                yield
+        except KeyboardInterrupt:
+            # DuckDB has only stopped waiting: the query goes on, and what comes next would wait for it.
+            self._workbench.connection.interrupt()
+            raise
 
 
 @contextmanager
