@@ -25,8 +25,8 @@ READS = {
     "remove_orphans set_option set_ttl snapshots sql tree",
     "Catalog": "at begin_distributed cancel_distributed diff expire macros plan_compaction "
     "plan_rewrite_deletes reservations schema_options schemas snapshots sql table tables tags views",
-    "Table": "changes count files head history indexes locate options scan stats tags to_arrow to_batches "
-    "to_pandas to_polars to_pylist to_reader",
+    "Table": "changes count files head history indexes locate options scan search stats tags to_arrow "
+    "to_batches to_pandas to_polars to_pylist to_reader",
 }
 # What takes the keywords for commits to come.
 FOR_LATER = {"Catalog": "transaction with_commit_info"}

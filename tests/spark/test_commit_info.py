@@ -12,7 +12,7 @@ from forklake.spark import SparkCatalog
 
 INFO: dict[str, Any] = {"author": "ada", "message": "why", "extra": {"run": 7}}
 # Reads, and `sql`, which says who and why in its own words (`CALL set_commit_message('ada', 'why')`).
-OTHERS = {"read", "changes", "sql", "register_views", "on"}
+OTHERS = {"read", "search", "changes", "sql", "register_views", "on"}
 
 
 def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
