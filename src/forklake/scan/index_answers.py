@@ -231,8 +231,9 @@ class _Asking:
             for (place, ordinal), found in answer.positions.items()
         }
         answered = {number for order, _ in readable for number in order}
+        nothing = _nothing()
         answers = {
-            file: positions.get(place, _nothing())
+            file: positions.get(place, nothing)
             for file, place in chosen.by_file.items()
             if place[0] in answered
         }
