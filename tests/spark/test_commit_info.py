@@ -27,6 +27,11 @@ def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
             before.append(catalog.snapshot)
             on_spark.checkpoint(**info)
 
+        def indexed(**info: Any) -> None:
+            catalog.table("t").create_index("i", kind="hash", columns=["id"], maintain="later")
+            before.append(catalog.snapshot)
+            on_spark.build_indexes(**info)
+
         before: list[int] = []
         calls = {
             "create_table": lambda **info: on_spark.create_table("t", df, **info),
@@ -38,6 +43,7 @@ def test_every_verb_says_who_and_why(spark: Any, tmp_path: Any) -> None:
             "rewrite_deletes": lambda **info: on_spark.rewrite_deletes("t", 0, **info),
             "compact": lambda **info: on_spark.compact("t", **info),
             "checkpoint": lambda **info: checkpoint(**info),
+            "build_indexes": lambda **info: indexed(**info),
         }
         found = inspect.getmembers(SparkCatalog, inspect.isfunction)
         assert {name for name, _ in found if not name.startswith("_")} - OTHERS == set(calls)

@@ -29,8 +29,10 @@ from forklake.errors import (
     InvalidPredicate,
     TableNotFound,
 )
+from forklake.index import coverage
 from forklake.spark import SparkCatalog, checkpoint, dml
 from forklake.spark import commit as publish
+from tests.index_checks import check_entries, uncovered_files
 from tests.spark.compare import same_feed, same_rows
 
 
@@ -174,7 +176,27 @@ def test_one_transaction_overwrites_what_it_wrote(spark: SparkSession, catalog: 
     assert catalog.table("t").scan(columns=["id"]).to_pylist() == [{"id": 4}]
 
 
-# ---- Compaction ---
+# ---- Indexes and compaction ---
+
+
+def test_indexes_are_built_and_merged_on_spark(
+    on_spark: SparkCatalog,
+    catalog: forklake.Catalog,
+    table: forklake.Table,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table.create_index("i", kind="hash", columns=["id"], include=["s"])
+    assert uncovered_files(table, "i") == 0
+    on_spark.append(df(on_spark.spark, 7, 200, 201), "t")
+    # What workers wrote, nobody else has read.
+    files = uncovered_files(table, "i")
+    assert on_spark.build_indexes(dry_run=True).files == files > 0
+    monkeypatch.setattr(coverage, "FAN_IN", 2)
+    (built,) = on_spark.build_indexes("t", ["i"]).indexes
+    assert (built.files, built.segments, built.merged) == (files, 2, 2)
+    assert uncovered_files(table, "i") == 0
+    check_entries(table, "i", "id", "s")
+    assert on_spark.build_indexes().indexes == ()
 
 
 def test_compaction_on_spark_changes_no_row(

@@ -20,7 +20,7 @@ from forklake.compact.compaction import (
 from forklake.compact.flush import flush
 from forklake.compact.plan import Rewrite
 from forklake.compact.run import Rewritten
-from forklake.maintenance.build_indexes import BuildResult, build_all, build_table, checked_names
+from forklake.maintenance.build_indexes import BuildResult, build_named
 from forklake.model.entities import Table
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress
@@ -115,14 +115,8 @@ class MaintenanceVerbs(ScopedHandle):
         Ten segments of one size are merged into one. Each segment is a commit of its own, and conflicts with
         nothing but a drop of the index. `names` are those of the indexes to build. `dry_run` builds nothing.
         """
-        scope, wanted = self._scope.with_commit_info(**info), checked_names(names)
-        if table is None:
-            return build_all(scope, wanted, dry_run=dry_run, progress=progress)
-        draft = self._scope.read()
-        found = draft.table_named(QualifiedName.parse(table))
-        for name in wanted or ():
-            draft.index_named(found, name)
-        return build_table(scope, found.id, wanted, dry_run=dry_run, progress=progress)
+        scope = self._scope.with_commit_info(**info)
+        return build_named(scope, table, names, dry_run=dry_run, progress=progress)
 
     def _compact(
         self,

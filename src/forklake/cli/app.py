@@ -59,6 +59,7 @@ COMMANDS = {
     "describe": "commands",
     "indexes": "indexes",
     "index": "indexes",
+    "build": "indexes",
     "snapshots": "commands",
     "history": "history",
     "sql": "sql",

@@ -28,10 +28,10 @@ class Step:
 
 
 def checkpoint(settings: Settings, dry_run: DryRun = False, **info: Unpack[CommitInfo]) -> None:
-    """Flush, expire, compact, rewrite deletes, collect garbage and remove orphans, as the lake's options say.
+    """Flush, expire, compact, rewrite deletes, build indexes, collect garbage and remove orphans.
 
-    With --catalog, the first four for that catalog. What fails is listed and stops nothing else; the exit
-    code is 1 then.
+    All of it as the lake's options say. With --catalog, the first five for that catalog. What fails is listed
+    and stops nothing else; the exit code is 1 then.
     """
     with settings.connect() as lake, progress_bar(settings) as progress:
         if settings.catalog:
@@ -78,6 +78,8 @@ def _steps(result: CheckpointResult) -> Iterator[Step]:
             )
     yield Step("compact", _rewritten(result.compact))
     yield Step("rewrite", _rewritten(result.rewrite))
+    files = sum(one.built.files for one in result.index)
+    yield Step("index", f"{files} files in {sum(one.built.segments for one in result.index)} new segments")
     if result.collect is not None:
         found = result.collect
         yield Step(

@@ -10,6 +10,7 @@ import typer
 
 from forklake.api.scoped import scope_of
 from forklake.cli.options import At, Settings
+from forklake.cli.progress import progress_bar
 from forklake.cli.render import render
 from forklake.commit.create_index import create_index, index_info
 from forklake.errors import InvalidArgument
@@ -76,6 +77,26 @@ def index(
                 )
             )
         render(list(found.indexes()), settings.output)
+
+
+def build(
+    settings: Settings,
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="The table; every table of the catalog by default.")
+    ] = None,
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this index; may be repeated.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be built, before segments are merged.")
+    ] = False,
+    **info: Unpack[CommitInfo],
+) -> None:
+    """Build what indexes lack: segments for data files that have none. Many small ones are merged."""
+    with settings.connect() as lake, progress_bar(settings) as progress:
+        catalog = settings.find_catalog(lake)
+        result = catalog.build_indexes(table, name or None, dry_run=dry_run, progress=progress, **info)
+    render(result.indexes, settings.output)
 
 
 def _parameters(given: Iterable[str]) -> Iterable[tuple[str, object]]:

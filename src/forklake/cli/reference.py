@@ -21,6 +21,7 @@ from forklake.cli.merge import Merged, Replayed
 from forklake.cli.options import GLOBAL_PANEL
 from forklake.cli.rows import Counted, Exported, Loaded
 from forklake.compact.compaction import CompactedTable
+from forklake.maintenance.build_indexes import BuiltIndex
 from forklake.maintenance.check import CheckResult
 from forklake.maintenance.checkpoint import CheckpointResult
 from forklake.maintenance.collect import GarbageResult
@@ -75,6 +76,7 @@ RESULTS: dict[str, tuple[str, type[Any] | None]] = {
     "describe": ("an object", TableDescription),
     "indexes": ("a list of objects", IndexInfo),
     "index": ("a list of objects", IndexInfo),
+    "build": ("a list of objects", BuiltIndex),
     "snapshots": ("a list of objects", SnapshotListed),
     "history": ("a list of objects", SnapshotListed),
     "sql": ("a list of objects", None),

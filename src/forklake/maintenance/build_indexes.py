@@ -18,6 +18,7 @@ from forklake.index.coverage import covered, uncovered
 from forklake.model.entities import Table
 from forklake.model.ids import IndexId, TableId
 from forklake.model.index import Index, IndexFile, WrittenSegment
+from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress, Steps
 from forklake.scan.whole_files import visible_files
 
@@ -63,9 +64,29 @@ class BuildResult(Shown):
         return sum(index.segments for index in self.indexes)
 
 
+def build_named(
+    scope: Scope,
+    table: str | tuple[str, str] | QualifiedName | None,
+    names: Sequence[str] | None,
+    *,
+    dry_run: bool = False,
+    progress: OnProgress | None = None,
+    runner: Runner | None = None,
+) -> BuildResult:
+    """Build the indexes of a table by its name, or of all; `runner` builds elsewhere."""
+    wanted = checked_names(names)
+    if table is None:
+        return build_all(scope, wanted, dry_run=dry_run, progress=progress, runner=runner)
+    draft = scope.read()
+    found = draft.table_named(QualifiedName.parse(table))
+    for name in wanted or ():
+        draft.index_named(found, name)
+    return build_table(scope, found.id, wanted, dry_run=dry_run, progress=progress, runner=runner)
+
+
 def build_all(
     scope: Scope,
-    names: Iterable[str] | None = None,
+    names: Sequence[str] | None = None,
     *,
     own: bool = False,
     dry_run: bool = False,
@@ -73,12 +94,11 @@ def build_all(
     runner: Runner | None = None,
 ) -> BuildResult:
     """Build the indexes of every table; with `own`, of data files that the catalog wrote itself."""
-    wanted = checked_names(names)
     found: list[BuiltIndex] = []
     for number in dict.fromkeys(index.table_id for index in scope.read().all_indexes()):
         try:
             found += build_table(
-                scope, number, wanted, own=own, dry_run=dry_run, progress=progress, runner=runner
+                scope, number, names, own=own, dry_run=dry_run, progress=progress, runner=runner
             ).indexes
         except TableNotFound:
             # Somebody has dropped it since the tables were listed.

@@ -21,6 +21,8 @@ from forklake.context.catalog_scope import CatalogScope
 from forklake.context.lake_context import LakeContext
 from forklake.display import Shown
 from forklake.errors import CatalogNotFound, ForklakeError, ReadOnlyStore, StoreUnavailable, TableNotFound
+from forklake.maintenance.build_indexes import BuiltIndex, build_table
+from forklake.maintenance.build_indexes import Runner as Builder
 from forklake.maintenance.collect import GarbageResult, collect
 from forklake.maintenance.expire import (
     NEVER,
@@ -35,7 +37,13 @@ from forklake.model.ids import CatalogId
 from forklake.model.options import Options
 from forklake.model.progress import OnProgress, Steps
 from forklake.model.snapshots import CommitInfo, author_of
-from forklake.store.checkpoint_work import TableWork, tables_to_compact, tables_to_flush, tables_to_rewrite
+from forklake.store.checkpoint_work import (
+    TableWork,
+    tables_to_compact,
+    tables_to_flush,
+    tables_to_index,
+    tables_to_rewrite,
+)
 
 _STOPS = (StoreUnavailable, ReadOnlyStore)
 """Without a database there is nothing to go on with."""
@@ -59,11 +67,19 @@ class RewrittenTable:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexedTable:
+    """An index that was built for files that it lacked; with `dry_run`, would be."""
+
+    catalog: str
+    built: BuiltIndex
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointFailure:
     """What could not be done. The next checkpoint tries it again."""
 
     step: str
-    """`flush`, `expire`, `compact`, `rewrite`, `collect` or `orphans`."""
+    """`flush`, `expire`, `compact`, `rewrite`, `index`, `collect` or `orphans`."""
     catalog: str | None
     table: str | None
     error: str
@@ -78,6 +94,7 @@ class CheckpointResult(Shown):
     """None if it failed, as are the others."""
     compact: tuple[RewrittenTable, ...]
     rewrite: tuple[RewrittenTable, ...]
+    index: tuple[IndexedTable, ...]
     collect: GarbageResult | None
     """None for a checkpoint of one catalog: files are the lake's."""
     orphans: OrphansResult | None
@@ -104,6 +121,7 @@ class _Checkpoint:
     catalog: CatalogScope | None
     """The only catalog that is worked on; None for all."""
     runner: Runner | None
+    builder: Builder | None
     dry_run: bool
     progress: OnProgress | None
     failures: list[CheckpointFailure] = field(default_factory=list[CheckpointFailure])
@@ -123,6 +141,7 @@ class _Checkpoint:
         database = self.context.database
         merged = self._rewrite("compact", tables_to_compact(database, self.only, target), _merge_own)
         rewritten = self._rewrite("rewrite", tables_to_rewrite(database, self.only, threshold), _rewrite_own)
+        indexed = self._index()
         collected = self._collect()
         orphans = self._orphans()
         files, size = _freed(collected, orphans, dry_run=self.dry_run)
@@ -131,6 +150,7 @@ class _Checkpoint:
             expired,
             merged,
             rewritten,
+            indexed,
             collected,
             orphans,
             tuple(self.failures),
@@ -176,6 +196,23 @@ class _Checkpoint:
             done.extend(RewrittenTable(one.catalog_name, table) for table in result.tables)
 
         self._each(step, iter(tables), work)
+        return tuple(done)
+
+    def _index(self) -> tuple[IndexedTable, ...]:
+        done: list[IndexedTable] = []
+
+        def work(one: TableWork, scope: CatalogScope, draft: Draft) -> None:
+            result = build_table(
+                scope,
+                one.table,
+                own=True,
+                dry_run=self.dry_run,
+                progress=self.progress,
+                runner=self.builder,
+            )
+            done.extend(IndexedTable(one.catalog_name, index) for index in result.indexes)
+
+        self._each("index", iter(tables_to_index(self.context.database, self.only)), work)
         return tuple(done)
 
     def _each(
@@ -277,10 +314,14 @@ def checkpoint(
     info: CommitInfo,
     catalog: CatalogScope | None = None,
     runner: Runner | None = None,
+    builder: Builder | None = None,
     dry_run: bool = False,
     progress: OnProgress | None = None,
 ) -> CheckpointResult:
-    """Do everything for one catalog, or for the whole lake; `runner` rewrites files elsewhere."""
+    """Do everything for one catalog, or for the whole lake.
+
+    `runner` rewrites files elsewhere, and `builder` builds indexes.
+    """
     author_of(**info)
     context.database.check_writable()
     if catalog is not None:
@@ -289,7 +330,7 @@ def checkpoint(
         catalog = catalog.with_commit_info(**info)
     # Another process may have set them.
     context.forget_options()
-    return _Checkpoint(context, info, catalog, runner, dry_run, progress).run()
+    return _Checkpoint(context, info, catalog, runner, builder, dry_run, progress).run()
 
 
 def _merge_own(catalog: CatalogId) -> Planner:

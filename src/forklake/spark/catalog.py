@@ -32,6 +32,7 @@ from forklake.compact.compaction import (
 from forklake.context.catalog_scope import CatalogScope
 from forklake.context.scope import look
 from forklake.errors import InvalidArgument
+from forklake.maintenance.build_indexes import BuildResult, build_named
 from forklake.maintenance.checkpoint import CheckpointResult
 from forklake.maintenance.checkpoint import checkpoint as run_checkpoint
 from forklake.model.index import Parameter
@@ -44,6 +45,7 @@ from forklake.spark.changes import read_changes
 from forklake.spark.commit import Work, Writing, write_and_commit
 from forklake.spark.compact import runner_on
 from forklake.spark.dml import clear, delete_rows, update_rows
+from forklake.spark.index_work import builder_on
 from forklake.spark.read import read_plan
 from forklake.spark.sessions import prepare
 from forklake.spark.sql.query import from_result
@@ -325,6 +327,20 @@ class SparkCatalog(Handle):
         table, threshold = table_first(table, threshold)
         return self._compact(table, delete_planner(threshold), info, dry_run=dry_run, progress=progress)
 
+    def build_indexes(
+        self,
+        table: Name | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+        **info: Unpack[CommitInfo],
+    ) -> BuildResult:
+        """Build what indexes lack, on Spark; see `Catalog.build_indexes`. Workers need what kinds need."""
+        scope = scope_of(self.catalog).with_commit_info(**info)
+        runner = builder_on(prepare(self.spark), scope.context.storage)
+        return build_named(scope, table, names, dry_run=dry_run, progress=progress, runner=runner)
+
     def checkpoint(
         self,
         *,
@@ -336,9 +352,15 @@ class SparkCatalog(Handle):
         scope = scope_of(self.catalog)
         if not isinstance(scope, CatalogScope):
             raise InvalidArgument("a checkpoint commits table by table: not in a transaction")
-        runner = runner_on(prepare(self.spark), scope.context.storage)
+        spark, storage = prepare(self.spark), scope.context.storage
         return run_checkpoint(
-            scope.context, info=info, catalog=scope, runner=runner, dry_run=dry_run, progress=progress
+            scope.context,
+            info=info,
+            catalog=scope,
+            runner=runner_on(spark, storage),
+            builder=builder_on(spark, storage),
+            dry_run=dry_run,
+            progress=progress,
         )
 
     def _compact(

@@ -13,6 +13,7 @@ from forklake.maintenance.checkpoint import checkpoint as run_checkpoint
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import CommitInfo
 from forklake.spark.compact import runner_on
+from forklake.spark.index_work import builder_on
 from forklake.spark.sessions import prepare
 
 
@@ -24,9 +25,12 @@ def checkpoint(
     progress: OnProgress | None = None,
     **info: Unpack[CommitInfo],
 ) -> CheckpointResult:
-    """Do what `Lake.checkpoint` does; files are rewritten by tasks of Spark."""
+    """Do what `Lake.checkpoint` does; files are rewritten, and indexes built, by tasks of Spark."""
     if not isinstance(lake, Lake):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument(f"a lake is needed, such as forklake.connect(url), not {type(lake).__name__}")
     context = context_of(lake)
-    runner = runner_on(prepare(spark), context.storage)
-    return run_checkpoint(context, info=info, runner=runner, dry_run=dry_run, progress=progress)
+    storage = context.storage
+    runner, builder = runner_on(prepare(spark), storage), builder_on(spark, storage)
+    return run_checkpoint(
+        context, info=info, runner=runner, builder=builder, dry_run=dry_run, progress=progress
+    )

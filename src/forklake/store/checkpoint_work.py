@@ -32,6 +32,12 @@ def tables_to_compact(database: Database, catalog: CatalogId | None, target_size
     return _work(database.rows("tables_to_compact", first=first, last=last, small=small))
 
 
+def tables_to_index(database: Database, catalog: CatalogId | None) -> list[TableWork]:
+    """Tables with indexes, and with files that a catalog has not inherited."""
+    first, last = _range(catalog)
+    return _work(database.rows("tables_to_index", first=first, last=last))
+
+
 def tables_to_rewrite(database: Database, catalog: CatalogId | None, threshold: float) -> list[TableWork]:
     """Tables with files that may have lost such a share of their rows, some of them through this catalog."""
     first, last = _range(catalog)

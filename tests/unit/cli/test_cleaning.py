@@ -44,7 +44,7 @@ def test_a_checkpoint_does_all_of_it(url: str, tmp_path: Path) -> None:
     assert data("--lake", url, "--catalog", "fork", "snapshots")[-1]["message"] == "hourly"
     lines = rows(done("--lake", url, "checkpoint"))
     assert [line[0] for line in lines[1:]] == [
-        "flush", "expire", "compact", "rewrite", "collect", "orphans", "freed",
+        "flush", "expire", "compact", "rewrite", "index", "collect", "orphans", "freed",
     ]  # fmt: skip
     assert data("--lake", url, "checkpoint")["failures"] == []
 

@@ -185,6 +185,10 @@ def test_indexes_are_created_listed_and_dropped(url: str) -> None:
     (made,) = data(*lake, "index", "worn", "by_id", "--kind", "hash", "--column", "id", "--maintain", "later")
     assert (made["table"], made["name"], made["kind"], made["columns"]) == ("worn", "by_id", "hash", ["id"])
     assert data(*lake, "indexes") == data(*lake, "indexes", "worn") == [made]
+    (planned,), (built,) = data(*lake, "build", "--dry-run"), data(*lake, "build", "worn", "--name", "by_id")
+    assert (planned["files"], planned["segments"]) == (built["files"], built["segments"])
+    assert built["table"] == "main.worn" and built["files"] > 0 and data(*lake, "build") == []
+    assert 'has no index "other"' in refusal(*lake, "build", "worn", "--name", "other")
     assert data(*lake, "describe", "worn")["indexes"] == [made]
     assert ["indexes", "by_id hash (id)"] in rows(done(*lake, "describe", "worn"))
     assert 'has an index "by_id"' in refusal(*lake, "index", "worn", "by_id", "--column", "id")
@@ -248,7 +252,8 @@ def test_every_command_documents_the_keys_that_it_prints(url: str, tmp_path: Pat
         "catalogs": data(*lake, "catalogs")[0],
         "tables": data(*lake, "tables")[0],
         "describe": data(*lake, "describe", "notes"),
-        "index": data(*lake, "index", "worn", "by_id", "--kind", "hash", "--column", "id")[0],
+        "index": data(*lake, "index", "worn", "by_id", "--column", "id", "--maintain", "later")[0],
+        "build": data(*lake, "build")[0],
         "indexes": data(*lake, "indexes", "worn")[0],
         "snapshots": data(*lake, "snapshots")[0],
         "history": data(*lake, "history", "worn")[0],

@@ -99,7 +99,8 @@ def test_every_command_that_commits_says_who_and_why(url: str, tmp_path: Path) -
         "restore": ["--catalog", "shop", "restore", "--all", "--at", "FIRST"],
         "load": ["--catalog", "shop", "load", "t", str(tmp_path / "more.csv")],
         "checkpoint": ["--catalog", "shop", "checkpoint"],
-        "index": ["--catalog", "shop", "index", "t", "by_key", "--kind", "hash", "--column", "id"],
+        "index": ["--catalog", "shop", "index", "t", "by_key", "--column", "id", "--maintain", "later"],
+        "build": ["--catalog", "shop", "build", "t"],
     }
     commits = {
         command

@@ -45,6 +45,7 @@ def test_without_a_lake_every_command_says_how_to_name_one(command: str) -> None
         "tables",
         "describe x",
         "indexes",
+        "build",
         "index x y --column z",
         "diff",
         "diff x",

@@ -61,6 +61,15 @@ def _steps(found: CheckpointResult) -> Iterator[dict[str, Any]]:
         yield {"step": "expire", "snapshots": len(expired)}
     yield from _rewritten("compact", found.compact)
     yield from _rewritten("rewrite", found.rewrite)
+    for one in found.index:
+        yield {
+            "step": "index",
+            "catalog": one.catalog,
+            "table": one.built.table,
+            "rows": one.built.rows,
+            "files_processed": one.built.files,
+            "files_created": one.built.segments,
+        }
     for failure in found.failures:
         yield {
             "step": failure.step,

@@ -28,6 +28,20 @@ SELECT w.catalog_id, n.catalog_name, w.table_id, w.small
                 WHERE t.catalog_id = w.catalog_id AND t.table_id = w.table_id AND t.end_snapshot IS NULL)
  ORDER BY w.catalog_id, w.table_id;
 
+-- name: tables_to_index
+-- Tables with indexes, and files that a catalog has not inherited: which of them lack a segment is found out later.
+SELECT w.catalog_id, n.catalog_name, w.table_id, w.found
+  FROM (SELECT f.catalog_id, f.table_id, count(*) AS found
+          FROM ducklake_data_file f
+         WHERE f.catalog_id BETWEEN $first AND $last AND f.end_snapshot IS NULL AND f.file_format <> 'inlined'
+         GROUP BY f.catalog_id, f.table_id) w
+  JOIN ducklake_catalog n ON n.catalog_id = w.catalog_id AND n.end_snapshot IS NULL
+ WHERE EXISTS (SELECT 1 FROM visible_index i
+                WHERE i.catalog_id = w.catalog_id AND i.table_id = w.table_id AND i.end_snapshot IS NULL)
+   AND EXISTS (SELECT 1 FROM visible_table t
+                WHERE t.catalog_id = w.catalog_id AND t.table_id = w.table_id AND t.end_snapshot IS NULL)
+ ORDER BY w.catalog_id, w.table_id;
+
 -- name: tables_to_rewrite
 -- Tables in which a catalog has deleted rows of a file that may have lost so many millionths of its rows. Deletes of the
 -- whole lineage are counted, replaced ones too: no file is overlooked, and which ones it is is found out later.
