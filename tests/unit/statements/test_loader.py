@@ -11,7 +11,15 @@ import pytest
 from forklake.model.ids import FOREVER
 from forklake.store.built_statements import ADOPTED, COPIED, RETURNED, not_masked
 from forklake.store.entity_rows import STORED
-from forklake.store.reach_conditions import PARTS, REASON, VERSIONED, nothing_left, out_of_reach, unseen
+from forklake.store.reach_conditions import (
+    PARTS,
+    REASON,
+    VERSIONED,
+    nothing_left,
+    nothing_to_see,
+    out_of_reach,
+    unseen,
+)
 from forklake.store.statements import Dialect, parse, schema_script, statements
 from tests.unit.statements.named import (
     CLEANING,
@@ -134,6 +142,7 @@ def spelled_out(text: str, dialect: Dialect) -> str:
     text = re.sub(r"\bout_of_reach\((\w+)\)", lambda match: out_of_reach(match[1]), text)
     text = re.sub(r"\bnothing_left\(([\w.]+)\)", lambda match: nothing_left(match[1]), text)
     text = re.sub(r"\bunseen\(([\w.]+)\)", lambda match: unseen(match[1]), text)
+    text = re.sub(r"\bnothing_to_see\(([\w.]+)\)", lambda match: nothing_to_see(match[1]), text)
     text = text.replace("forever()", str(FOREVER))
     return re.sub(r"NOT masked\((\w+\.)?(\w+)(?:, (\w+))?\)", unmasked, text.replace("reason_of(e)", REASON))
 

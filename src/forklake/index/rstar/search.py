@@ -34,7 +34,7 @@ class Entries:
     pairs: Numbers
     """Ordinal and position of each."""
 
-    def rows(self, chunk: Numbers) -> Numbers:
+    def addresses(self, chunk: Numbers) -> Numbers:
         """Segment, ordinal and position of some."""
         return np.column_stack([np.full(len(chunk), self.segment), self.pairs[chunk]])
 
@@ -143,7 +143,7 @@ def best(places: Sequence[Places], query: Query, k: int, alive: Alive) -> Result
             order = np.argpartition(bounds[left], size) if len(left) > size else np.arange(len(left))
             chunk, left = left[order[:size]], left[order[size:]]
             chunk = chunk[_counting(entries, chunk, alive)]
-            found = entries.rows(chunk)
+            found = entries.addresses(chunk)
             measured = _asked(found, query, shapely.distance, place.wkb(group), chunk)
             rows, far = np.concatenate([rows, found]), np.concatenate([far, measured])
             # Of those at one distance the first in the segments, so that pages are stable.
@@ -162,7 +162,7 @@ def related(places: Sequence[Places], query: Query, k: int, alive: Alive) -> Res
             chunk = np.flatnonzero(meets(entries.boxes, box))
             chunk = chunk[_counting(entries, chunk, alive)]
             if len(chunk):
-                rows = entries.rows(chunk)
+                rows = entries.addresses(chunk)
                 holds = _asked(rows, query, lambda _, each: query.holds(each), place.wkb(group), chunk)
                 found.append(rows[holds])
     rows = np.concatenate(found)
@@ -176,7 +176,7 @@ def _nearest(place: Places, box: Boxes) -> Iterator[tuple[float, Places, int]]:
 
 
 def _counting(entries: Entries, chunk: Numbers, alive: Alive) -> Any:
-    rows = entries.rows(chunk)
+    rows = entries.addresses(chunk)
     return living(alive, rows[:, 0], rows[:, 1], rows[:, 2])
 
 

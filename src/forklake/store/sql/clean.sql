@@ -26,7 +26,7 @@ SELECT 1
   FROM ducklake_catalog_head h
  WHERE h.catalog_id = $catalog AND $snapshot >= COALESCE(h.oldest_snapshot, 0)
    AND NOT EXISTS (SELECT 1 FROM ducklake_expired_snapshot x
-                    WHERE x.catalog_id = h.catalog_id AND x.snapshot_id = $snapshot);
+                    WHERE x.catalog_id = $catalog AND x.snapshot_id = $snapshot);
 
 -- name: expired_between
 -- Single snapshots of a catalog that are expired, after one and up to another.
