@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 # Spark starts many Pythons, and without compiled modules each takes seconds to begin.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-with test-spark soak lint format lock clean bench-commit bench-data bench-fork bench-index bench-maintenance bench-spark bench-spark-peers bench-sql bench-start
+.PHONY: help demo test test-all test-with test-spark soak lint format lock clean bench-commit bench-data bench-fork bench-index bench-maintenance bench-spark bench-spark-peers bench-sql bench-start
 
 # $(call in_venv,profile) begins a recipe: afterwards $$venv is the environment's folder.
 in_venv = @venv="$$(sh scripts/bootstrap.sh $(1))" && cache="$$venv/.forklake/cache" &&
@@ -18,10 +18,14 @@ help: ## Show this list
 demo: ## Run the demo
 	$(call in_venv,demo) "$$venv/bin/forklake" demo $(ARGS)
 
-test: ## Run the tests, on a real PostgreSQL too
-	$(call in_venv,test) \
-	  export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
-	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest" $(ARGS)
+pytest = export HYPOTHESIS_STORAGE_DIRECTORY="$$cache/hypothesis" && \
+	  "$$venv/bin/python" -m pytest -n auto --maxprocesses 4 -o cache_dir="$$cache/pytest"
+
+test: ## Run the tests, each on one of the databases; all that ARGS names, if given
+	$(call in_venv,test) $(pytest) $(or $(ARGS),--one-database)
+
+test-all: ## Run the tests, each on every database, a real PostgreSQL among them
+	$(call in_venv,test) $(pytest) $(ARGS)
 
 test-with: ## Run tests with other versions: PYTHON=python3.13 DUCKDB=2.0 POSTGRES=14 SPARK=4.1 LOWEST=yes, or some of these
 	@PYTHON="$(PYTHON)" DUCKDB="$(DUCKDB)" POSTGRES="$(POSTGRES)" SPARK="$(SPARK)" LOWEST="$(LOWEST)" sh scripts/test-with.sh \

@@ -20,6 +20,7 @@ from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
 
 from forklake.localpg import LocalPostgres
+from tests.databases import on_one_database
 from tests.engines import shared
 from tests.extensions import extension
 from tests.pgbouncer import PgBouncer, find_program
@@ -46,6 +47,18 @@ settings.load_profile(os.environ.get("FORKLAKE_HYPOTHESIS", "ci"))
 SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 for _name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(_name, SHORT_LIVED_JAVA)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-database", action="store_true", help="run each test on one of its databases, drawn by its name"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("one_database"):
+        items[:], others = on_one_database(items)
+        config.hook.pytest_deselected(items=others)
 
 
 def pytest_collection_finish() -> None:
