@@ -194,29 +194,32 @@ def plan_scan(
     Given the storage, indexes are asked too. With `keys`, in columns named by column id, nothing is looked
     for but rows that have one of them.
     """
-    files = _candidates(source, predicate) if source.is_stored else []
+    files, inlined = _candidates(source, predicate) if source.is_stored else ([], [])
     if predicate is not None and files and not _is_answered(source, predicate):
         files = _kept(source, predicate.tree, files)[0]
     if storage is None or (predicate is None and keys is None):
-        return _finished(source, predicate, files)
+        return _finished(source, predicate, files, inlined)
     asked = [*files, *(place.file for place in source.uncommitted.files)]
     if not asked:
-        return _finished(source, predicate, files)
+        return _finished(source, predicate, files, inlined)
     tree = None if predicate is None else predicate.tree
     narrowed = narrow(source.find_indexes(), source.table.columns, asked, storage, tree, keys)
-    return _finished(source, predicate, files, narrowed)
+    return _finished(source, predicate, files, inlined, narrowed)
 
 
 def plan_files(source: Source, files: Sequence[DataFile]) -> ScanPlan:
     """A plan that reads some files only, and all rows that came with it."""
-    return _finished(source, None, list(files))
+    return _finished(source, None, list(files), source.reader.inlined_files() if source.is_stored else [])
 
 
 def _finished(
-    source: Source, predicate: Predicate | None, files: list[DataFile], narrowed: Narrowed = _AS_IT_IS
+    source: Source,
+    predicate: Predicate | None,
+    files: list[DataFile],
+    inlined: list[tuple[DataFile, str]],
+    narrowed: Narrowed = _AS_IT_IS,
 ) -> ScanPlan:
     reader, uncommitted = source.reader, source.uncommitted
-    inlined = reader.inlined_files() if source.is_stored else []
     gone = uncommitted.retired
     by_index = {file.id: file for file in files if file.id in narrowed.pruned and file.id not in gone}
     files = [file for file in files if file.id not in gone and file.id not in narrowed.pruned]
@@ -268,11 +271,18 @@ def with_deletes(
     return found, deleted
 
 
-def _candidates(source: Source, predicate: Predicate | None) -> list[DataFile]:
-    """Files that may match, found through whichever index leaves the fewest."""
+def _candidates(
+    source: Source, predicate: Predicate | None
+) -> tuple[list[DataFile], list[tuple[DataFile, str]]]:
+    """Files that may match, and inlined ones with their rows: those are read in any case."""
+    if predicate is None or (found := _looked_up(source, predicate)) is None:
+        return source.reader.files_and_inlined_rows()
+    return found, source.reader.inlined_files()
+
+
+def _looked_up(source: Source, predicate: Predicate) -> list[DataFile] | None:
+    """Files that may match, found through whichever index leaves the fewest; None if no index helps."""
     reader = source.reader
-    if predicate is None:
-        return reader.files()
     if source.current is not None:
         for place, partition_field in enumerate(source.current.fields):
             value = point(predicate.tree, partition_field, source.table.columns)
@@ -280,7 +290,7 @@ def _candidates(source: Source, predicate: Predicate | None) -> list[DataFile]:
                 return reader.files_by_partition(source.current.id, place, value)
     hulls = ranges(predicate.tree)
     if not hulls:
-        return reader.files()
+        return None
     hull = hulls[0]
     few = MOST_NAMED if len(hulls) > 1 else None
     keys = keys_of(predicate.tree, hull.column_id)

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from forklake.model.ids import CatalogId, ColumnId, DataFileId, MappingId, SnapshotId, TableId
 from forklake.model.sql.predicate_tree import Range
@@ -20,6 +21,7 @@ ALL = 2**31 - 1
 """As many as there are."""
 MOST_NAMED = 2000
 """Up to how many files are named one by one in a query; beyond, it reads those of the whole table."""
+_ID = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,19 @@ class FileReader:
 
     def files(self) -> list[DataFile]:
         """Every Parquet file."""
-        return [data_file(row) for row in self._rows("files")]
+        return _in_order(self._rows("files"))
+
+    def files_and_inlined_rows(self) -> tuple[list[DataFile], list[tuple[DataFile, str]]]:
+        """Every Parquet file, and the files whose rows live in the database, each with its content."""
+        files: list[DataFile] = []
+        inlined: list[tuple[DataFile, str]] = []
+        for row in sorted(self._rows("files_and_inlined_rows"), key=_ID):
+            file_format, content = row[-2:]
+            if file_format != "inlined":
+                files.append(data_file(row[:-2]))
+            elif content is not None:
+                inlined.append((data_file(row[:-2], inlined=True), content))
+        return files, inlined
 
     def files_by_key(
         self, column: ColumnId, low: str, high: str, *, keys: Sequence[str] = (), most: int | None = None
@@ -85,7 +99,7 @@ class FileReader:
         # Without a visible hit, nothing says whether there were too many that are not.
         if most is not None and (not rows or rows[0][-1] > most):
             return None
-        return [data_file(row[:-1]) for row in rows]
+        return _in_order([row[:-1] for row in rows])
 
     def files_by_two_keys(self, one: Range, other: Range) -> list[DataFile]:
         """The Parquet files that may hold a value between two keys in each of two columns."""
@@ -98,17 +112,17 @@ class FileReader:
             other_low=other.low,
             other_high=other.high,
         )
-        return [data_file(row) for row in rows]
+        return _in_order(rows)
 
     def files_before(self, since: SnapshotId) -> list[DataFile]:
         """The Parquet files that are older than a snapshot."""
-        return [data_file(row) for row in self._rows("files_before", since=since)]
+        return _in_order(self._rows("files_before", since=since))
 
     def files_by_partition(self, partition: int, place: int, value: str) -> list[DataFile]:
         """The Parquet files of one partition, and all that were written under another partitioning."""
         inside = self._rows("files_by_partition", partition=partition, place=place, value=value)
         outside = self._rows("files_outside_partitioning", partition=partition)
-        return [data_file(row) for row in (*inside, *outside)]
+        return [*_in_order(inside), *_in_order(outside)]
 
     def files_with_row(self, row: int) -> list[DataFile]:
         """The Parquet files that count a row id among those that were given to them."""
@@ -116,7 +130,8 @@ class FileReader:
 
     def inlined_files(self) -> list[tuple[DataFile, str]]:
         """The files whose rows live in the database, each with its content."""
-        return [(data_file(row[:-1], inlined=True), row[-1]) for row in self._rows("inlined_files")]
+        rows = sorted(self._rows("inlined_files"), key=_ID)
+        return [(data_file(row[:-1], inlined=True), row[-1]) for row in rows]
 
     def with_deletes(
         self, files: Sequence[DataFile], inlined: Sequence[DataFile] = ()
@@ -131,7 +146,7 @@ class FileReader:
         wanted = {file.id for file in (*files, *inlined)}
         positions: dict[DataFileId, list[int]] = {}
         before: Counter[DataFileId] = Counter()
-        for file, position, begin in self._of("inlined_deletes", (*files, *inlined)):
+        for file, position, begin in sorted(self._of("inlined_deletes", (*files, *inlined))):
             if file in wanted:
                 positions.setdefault(file, []).append(position)
                 before[file] += file in deletes and deletes[file].is_younger(begin)
@@ -182,8 +197,8 @@ class FileReader:
         for row in self.database.rows("deletes_changed", **span):
             deletes.setdefault(row[0], []).append(delete_file(row))
         inlined: dict[DataFileId, list[tuple[int, SnapshotId]]] = {}
-        for file, position, begin in self.database.rows(
-            "inlined_deletes", catalog=self.catalog, table=self.table, at=end
+        for file, position, begin in sorted(
+            self.database.rows("inlined_deletes", catalog=self.catalog, table=self.table, at=end)
         ):
             inlined.setdefault(file, []).append((position, begin))
         known = {past.file.id for past in files}
@@ -303,6 +318,11 @@ def tables_with_inlined_rows(database: Database, catalog: CatalogId, at: Snapsho
 def tables_with_files(database: Database, catalog: CatalogId, at: SnapshotId) -> list[TableId]:
     """The tables that have files or inlined rows."""
     return [table for (table,) in database.rows("tables_with_files", catalog=catalog, at=at)]
+
+
+def _in_order(rows: Iterable[Row]) -> list[DataFile]:
+    """Data files, sorted here: DuckDB takes longer to plan an ORDER BY than that takes."""
+    return [data_file(row) for row in sorted(rows, key=_ID)]
 
 
 def _ids(numbers: Iterable[int]) -> str:

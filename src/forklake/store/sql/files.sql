@@ -9,8 +9,18 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
   FROM visible_data_file_unmasked
  WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
-   AND NOT masked(data_file)
- ORDER BY data_file_id;
+   AND NOT masked(data_file);
+
+-- name: files_and_inlined_rows
+-- Every file of a table, Parquet or not; of those whose rows live in this database, the rows.
+SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_relative, f.record_count,
+       f.file_size_bytes, f.footer_size, f.row_id_start, f.partition_id, f.mapping_id, f.partial_max, f.file_format,
+       c.content
+  FROM visible_data_file_unmasked f
+  LEFT JOIN ducklake_inlined_file c ON c.catalog_id = f.source_catalog_id AND c.data_file_id = f.data_file_id
+ WHERE f.catalog_id = $catalog AND f.table_id = $table
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
+   AND NOT masked(f.data_file);
 
 -- name: files_by_key
 -- The files whose values of a column may lie between two keys, found through the index of keys. The hits come
@@ -29,8 +39,7 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
   JOIN visible_data_file_unmasked f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
                                    AND f.data_file_id = hit.data_file_id
  WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
-   AND NOT masked(f.data_file, hit)
- ORDER BY f.data_file_id;
+   AND NOT masked(f.data_file, hit);
 
 -- name: files_by_keys
 -- The same for single keys, which lie between the two: bounds have to hold one of them.
@@ -49,8 +58,7 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
   JOIN visible_data_file_unmasked f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
                                    AND f.data_file_id = hit.data_file_id
  WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
-   AND NOT masked(f.data_file, hit)
- ORDER BY f.data_file_id;
+   AND NOT masked(f.data_file, hit);
 
 -- name: files_by_two_keys
 -- The files that two columns leave over: for when each alone leaves many.
@@ -77,8 +85,7 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
   JOIN visible_data_file_unmasked f ON f.catalog_id = $catalog AND f.source_catalog_id = hit.catalog_id
                                    AND f.data_file_id = hit.data_file_id
  WHERE f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
-   AND NOT masked(f.data_file, hit)
- ORDER BY f.data_file_id;
+   AND NOT masked(f.data_file, hit);
 
 -- name: files_before
 -- The files that are older than some column.
@@ -87,8 +94,7 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
   FROM visible_data_file_unmasked
  WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
    AND begin_snapshot < $since AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
-   AND NOT masked(data_file)
- ORDER BY data_file_id;
+   AND NOT masked(data_file);
 
 -- name: files_by_partition
 -- The files of one partition, found through the index of partition values, which comes first here too.
@@ -105,8 +111,7 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
                                    AND f.data_file_id = hit.data_file_id
  WHERE f.partition_id = $partition
    AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
-   AND NOT masked(f.data_file, hit)
- ORDER BY f.data_file_id;
+   AND NOT masked(f.data_file, hit);
 
 -- name: files_outside_partitioning
 -- The files that were written under another partitioning, or none.
@@ -116,8 +121,7 @@ SELECT data_file_id, source_catalog_id, begin_snapshot, path, path_is_relative, 
  WHERE catalog_id = $catalog AND table_id = $table AND file_format <> 'inlined'
    AND (partition_id IS NULL OR partition_id <> $partition)
    AND begin_snapshot <= $at AND (end_snapshot IS NULL OR $at < end_snapshot)
-   AND NOT masked(data_file)
- ORDER BY data_file_id;
+   AND NOT masked(data_file);
 
 -- name: inlined_files
 -- Files whose rows live in this database, with those rows.
@@ -126,8 +130,7 @@ SELECT f.data_file_id, f.source_catalog_id, f.begin_snapshot, f.path, f.path_is_
   FROM visible_data_file f
   JOIN ducklake_inlined_file c ON c.catalog_id = f.source_catalog_id AND c.data_file_id = f.data_file_id
  WHERE f.catalog_id = $catalog AND f.table_id = $table AND f.file_format = 'inlined'
-   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot)
- ORDER BY f.data_file_id;
+   AND f.begin_snapshot <= $at AND (f.end_snapshot IS NULL OR $at < f.end_snapshot);
 
 -- name: inlined_tables
 -- The tables that have inlined rows.
@@ -190,14 +193,12 @@ SELECT data_file_id, delete_file_id, source_catalog_id, begin_snapshot, path, pa
 -- Every position that was deleted inline.
 SELECT data_file_id, position, begin_snapshot
   FROM visible_inlined_delete
- WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot <= $at
- ORDER BY data_file_id, position;
+ WHERE catalog_id = $catalog AND table_id = $table AND begin_snapshot <= $at;
 
 -- name: inlined_deletes_of
 SELECT data_file_id, position, begin_snapshot
   FROM visible_inlined_delete
- WHERE catalog_id = $catalog AND table_id = $table AND data_file_id IN ids($files) AND begin_snapshot <= $at
- ORDER BY data_file_id, position;
+ WHERE catalog_id = $catalog AND table_id = $table AND data_file_id IN ids($files) AND begin_snapshot <= $at;
 
 -- name: totals
 -- How many files, rows and bytes a table has, and how many rows were deleted through files and inline. Delete files
