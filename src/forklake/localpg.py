@@ -75,7 +75,7 @@ class LocalPostgres:
 
     @property
     def url(self) -> str:
-        """Address of the database `postgres` of the running server."""
+        """URL of the database `postgres` of the running server."""
         if self._server is None:
             raise StoreUnavailable("the local PostgreSQL server is not running: call start() first")
         return f"postgresql://{_SUPERUSER}@{_HOST}:{self._port}/postgres"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import forklake
 from forklake.data.storage.storage import open_storage, split_data_path
 from forklake.errors import ForklakeError, InvalidUrl, raise_alone
-from forklake.store.address import parse_url
+from forklake.store.url import parse_url
 from tests.unit.command_line import run
 
 # Letters that no message is written with, and every mark that means something in an address.

@@ -10,7 +10,6 @@ from forklake.api.moving import check_moved, files_beside, guarded, move
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
 from forklake.errors import InvalidArgument, InvalidUrl, MetadataExists
 from forklake.lazy import LazyModule
-from forklake.store.address import parse_url
 from forklake.store.home import ReadOnlyDatabase
 from forklake.store.open import (
     check_version,
@@ -19,6 +18,7 @@ from forklake.store.open import (
     is_finished,
     open_database,
 )
+from forklake.store.url import parse_url
 
 if TYPE_CHECKING:
     from forklake.engine import remote_files
@@ -89,14 +89,14 @@ def _open(
     upgrade: bool = False,
     read_only: bool = False,
 ) -> Lake:
-    address = parse_url(url)
+    parsed = parse_url(url)
     # Credentials are for this process: what is stored is only where the files are.
     text, options = split_data_path(str(data_path)) if data_path is not None else ("", {})
     given = None if data_path is None else text
     if given is not None:
         _check_readable(open_storage(given, options))
-    default = f"{address.path}.files/" if given is None and address.path is not None else given
-    database = open_database(address, create=create)
+    default = f"{parsed.path}.files/" if given is None and parsed.path is not None else given
+    database = open_database(parsed, create=create)
     try:
         if create:
             if default is None and not database.exists():

@@ -78,7 +78,7 @@ class Lake(LakeMaintenance):
         return self._database.url
 
     def __repr__(self) -> str:
-        """The address, without a password, and the latest snapshot."""
+        """The URL, without a password, and the latest snapshot."""
         try:
             latest = f" at snapshot {latest_snapshot(self._database)}"
         except ForklakeError:

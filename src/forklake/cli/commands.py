@@ -17,7 +17,7 @@ from forklake.cli.render import agreed, is_terminal, render
 from forklake.errors import InvalidArgument
 from forklake.model.entities import CatalogInfo
 from forklake.model.snapshots import CommitInfo
-from forklake.store.address import parse_url
+from forklake.store.url import parse_url
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Settings:
 
     @property
     def url(self) -> str:
-        """The address of the lake."""
+        """The URL of the lake."""
         if not self.lake:
             raise InvalidArgument("no lake was named: pass --lake URL or set FORKLAKE_LAKE")
         return self.lake

@@ -189,7 +189,7 @@ class Database(Protocol):
 
     @property
     def url(self) -> str:
-        """Its address, without a password."""
+        """Its URL, without a password."""
         ...
 
     def home(self) -> Home | None:

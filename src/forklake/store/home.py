@@ -61,7 +61,7 @@ class ReadOnlyDatabase:
 
     @property
     def url(self) -> str:
-        """Its address, without a password."""
+        """Its URL, without a password."""
         return self._database.url
 
     def home(self) -> Home | None:

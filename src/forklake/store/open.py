@@ -1,4 +1,4 @@
-"""From the address of a lake to an open metadata database, created if asked and checked in any case."""
+"""From the URL of a lake to an open metadata database, created if asked and checked in any case."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from forklake.errors import (
     StoreUnavailable,
 )
 from forklake.model.names import check_name
-from forklake.store.address import EXAMPLES, POOLER_OPTIONS, Address, file_url
 from forklake.store.backend import Database, UniqueViolation
 from forklake.store.home import remember_home
 from forklake.store.settings import add_setting, setting
+from forklake.store.url import EXAMPLES, POOLER_OPTIONS, LakeUrl, file_url
 from forklake.store.versions import MADE_BY, check_present, stored_version
 from forklake.version import VERSION
 
@@ -26,35 +26,35 @@ DEFAULT_SCHEMA = "ducklake"
 DEFAULT_POOL_SIZE = 16
 
 
-def open_database(address: Address, *, create: bool) -> Database:
-    """Open the database behind an address, whatever it holds."""
-    schema = check_name(address.options.get("metadata_schema", DEFAULT_SCHEMA), "metadata schema")
-    if address.path is not None:
-        _check_file(address.path, create=create)
+def open_database(url: LakeUrl, *, create: bool) -> Database:
+    """Open the database behind a URL, whatever it holds."""
+    schema = check_name(url.options.get("metadata_schema", DEFAULT_SCHEMA), "metadata schema")
+    if url.path is not None:
+        _check_file(url.path, create=create)
     # Each driver takes a while to import, and most programs need one.
-    match address:
-        case Address("sqlite", Path() as path):
+    match url:
+        case LakeUrl("sqlite", Path() as path):
             from forklake.store.sqlite import SqliteDatabase
 
             return SqliteDatabase(path, file_url("sqlite", path))
-        case Address("duckdb", Path() as path):
+        case LakeUrl("duckdb", Path() as path):
             from forklake.store.duckdb import DuckDBDatabase
 
-            url = f"{file_url('duckdb', path)}?{urlencode({'metadata_schema': schema})}"
-            return DuckDBDatabase(path, url, metadata_schema=schema)
-        case Address("postgresql", None, str() as conninfo):
+            shown = f"{file_url('duckdb', path)}?{urlencode({'metadata_schema': schema})}"
+            return DuckDBDatabase(path, shown, metadata_schema=schema)
+        case LakeUrl("postgresql", None, str() as conninfo):
             try:
                 from forklake.store.postgres import PostgresDatabase
             except ImportError as error:
                 raise MissingDependency(
                     f"the driver of PostgreSQL cannot be loaded ({error}): run pip install 'psycopg[binary]'"
                 ) from error
-            options = {name: address.options[name] for name in POOLER_OPTIONS if name in address.options}
+            options = {name: url.options[name] for name in POOLER_OPTIONS if name in url.options}
             return PostgresDatabase(
-                conninfo, metadata_schema=schema, pool_size=_pool_size(address), options=options
+                conninfo, metadata_schema=schema, pool_size=_pool_size(url), options=options
             )
         case _:
-            raise InvalidUrl(f"an address needs a file or a server; use {EXAMPLES}")
+            raise InvalidUrl(f"a URL needs a file or a server; use {EXAMPLES}")
 
 
 def _check_file(path: Path, *, create: bool) -> None:
@@ -73,8 +73,8 @@ def _check_file(path: Path, *, create: bool) -> None:
         raise StoreUnavailable(f"{path} cannot be opened: {error.strerror}") from error
 
 
-def _pool_size(address: Address) -> int:
-    text = address.options.get("pool_size", str(DEFAULT_POOL_SIZE))
+def _pool_size(url: LakeUrl) -> int:
+    text = url.options.get("pool_size", str(DEFAULT_POOL_SIZE))
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
         raise InvalidUrl("pool_size must be a number from 1 to 1000")
     return int(text)

@@ -60,7 +60,7 @@ class ConnectionPool(Generic[C]):
         if self._places is not None and not self._places.acquire(timeout=WAIT_SECONDS):
             raise StoreBusy(
                 f"all {self._most} connections to the database were in use for {WAIT_SECONDS:.0f} seconds: "
-                "raise pool_size in the address, or try again"
+                "raise pool_size in the URL, or try again"
             )
         try:
             connection = self._idle_one() or self._connect()

@@ -2,7 +2,7 @@
 
 A pooler such as PgBouncer in transaction mode gives a connection any server process for each transaction:
 what it has set or prepared before is lost, and other clients meet it. Two things are found out when a
-connection is opened, unless its address says them: whether it has a server process of its own
+connection is opened, unless its URL says them: whether it has a server process of its own
 (`pool_mode=session` or `transaction`), and whether it may run what it has prepared in later transactions
 (`prepared_statements=on` or `off`).
 """
@@ -21,7 +21,7 @@ _SWITCH = {"on": True, "off": False}
 
 @dataclass(frozen=True, slots=True)
 class Pooler:
-    """What an address says of a pooler; None is found out."""
+    """What a URL says of a pooler; None is found out."""
 
     own_process: bool | None = None
     """Whether each connection has a server process of its own."""
@@ -30,7 +30,7 @@ class Pooler:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Pooler:
-        """Read the options of an address."""
+        """Read the options of a URL."""
         return cls(_choice(options, "pool_mode", _MODES), _choice(options, "prepared_statements", _SWITCH))
 
     def set_up(

@@ -28,7 +28,6 @@ from forklake.errors import (
 )
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.model.names import quoted
-from forklake.store.address import SECRET_OPTIONS, unreadable
 from forklake.store.backend import (
     PAUSES,
     Allocation,
@@ -51,6 +50,7 @@ from forklake.store.pool import ConnectionPool
 from forklake.store.pooler import Pooler
 from forklake.store.row_sets import SETTINGS, RowSet
 from forklake.store.statements import Dialect, schema_script, statements
+from forklake.store.url import SECRET_OPTIONS, unreadable
 from forklake.store.versions import check_unchanged
 
 LONGEST_NAME = 63
@@ -80,7 +80,7 @@ class PostgresDatabase:
     def __init__(
         self, conninfo: str, *, metadata_schema: str, pool_size: int, options: Mapping[str, str]
     ) -> None:
-        """Connect once, so that a wrong address fails here and says why. `options` are about a `Pooler`."""
+        """Connect once, so that a wrong URL fails here and says why. `options` are about a `Pooler`."""
         if len(metadata_schema.encode()) > LONGEST_NAME:
             raise InvalidUrl(
                 f"PostgreSQL keeps {LONGEST_NAME} bytes of a name: choose a shorter metadata_schema"
@@ -374,7 +374,7 @@ def _parameters(conninfo: str) -> dict[str, Any]:
     try:
         return conninfo_to_dict(conninfo)
     except psycopg.ProgrammingError:
-        # What the client says quotes the address.
+        # What the client says quotes the URL.
         raise_alone(unreadable(conninfo, {option.keyword.decode() for option in pq.Conninfo.get_defaults()}))
 
 
@@ -388,7 +388,7 @@ def _hidden(text: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _shown(parameters: Mapping[str, Any], ours: Mapping[str, str]) -> str:
-    """The address without a password, for messages and for other processes that know the password."""
+    """The URL without a password, for messages and for other processes that know the password."""
     given = {name: str(value) for name, value in parameters.items() if name not in SECRET_OPTIONS}
     user, name = given.pop("user", ""), given.pop("dbname", "")
     place = ""
@@ -412,7 +412,7 @@ def translated(url: str) -> Generator[None, None, None]:
         if error.sqlstate in LOST_STATEMENT:
             raise Interrupted(
                 f"a pooler before {url} does not keep prepared statements: add prepared_statements=off "
-                f"to the address ({_first_line(error)})"
+                f"to the URL ({_first_line(error)})"
             ) from error
         if _again(error):
             raise Interrupted(f"{url} gave up: {_first_line(error)}; try again") from error

@@ -1,6 +1,6 @@
 """What tests of bad stores share.
 
-`closed_lake`  the address of a lake with one catalog, which nobody has open
+`closed_lake`  the URL of a lake with one catalog, which nobody has open
 `own_server`   the URL of a PostgreSQL that tests may reconfigure and crash
 """
 
@@ -16,7 +16,7 @@ from forklake.localpg import LocalPostgres
 
 @pytest.fixture
 def closed_lake(lake: forklake.Lake, lake_url: str) -> str:
-    """The address of a lake with one catalog, which nobody has open."""
+    """The URL of a lake with one catalog, which nobody has open."""
     lake.create_catalog("a")
     lake.close()
     return lake_url

@@ -19,8 +19,8 @@ from forklake.errors import (
     NamingError,
     ReservationError,
 )
-from forklake.store.address import parse_url
 from forklake.store.open import open_database
+from forklake.store.url import parse_url
 from tests.property.simulation.database import SimulatedDatabase, Written
 from tests.property.simulation.faults import ONLY, Crash, Fault, Kind, Operation, Violation
 from tests.property.simulation.storage import SimulatedStorage

@@ -16,9 +16,9 @@ from unittest.mock import patch
 import forklake
 from forklake.commit import reservations, retry
 from forklake.data.storage.storage import open_storage
-from forklake.store.address import parse_url
 from forklake.store.backend import Database
 from forklake.store.open import open_database
+from forklake.store.url import parse_url
 from tests.property.simulation.checks import Checker
 from tests.property.simulation.client import Client, NothingToDo, shared_engine
 from tests.property.simulation.distributed_verbs import Shared, faulty_workers

@@ -1,6 +1,6 @@
 """What tests of the command line share.
 
-`url`          the address of a lake with a catalog `shop` that has a past, and an empty catalog `lab`
+`url`          the URL of a lake with a catalog `shop` that has a past, and an empty catalog `lab`
 `open_folder`  a folder that PostgreSQL's user may enter
 
 For every test, `no_settings_from_outside` clears the environment of what the program would read.
@@ -22,7 +22,7 @@ __all__ = ["no_settings_from_outside"]
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """The address of a lake with a catalog `shop` that has a past, and an empty catalog `lab`."""
+    """The URL of a lake with a catalog `shop` that has a past, and an empty catalog `lab`."""
     address = f"sqlite:///{tmp_path}/lake.db"
     with forklake.init(address) as lake:
         shop = lake.create_catalog("shop")

@@ -16,7 +16,7 @@ from tests.unit.command_line import data, done, refusal, rows, run, the_line
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """The address of a lake with a catalog `shop`, and its fork `a1` that did something of every kind."""
+    """The URL of a lake with a catalog `shop`, and its fork `a1` that did something of every kind."""
     address = f"sqlite:///{tmp_path}/lake.db"
     with forklake.init(address) as lake:
         shop = lake.create_catalog("shop")

@@ -261,7 +261,7 @@ class Storage:
 def open_storage(data_path: str, options: Mapping[str, str] | None = None) -> Storage:
     """The storage at a data path; nothing is touched or contacted before it is used.
 
-    A folder, or `s3://bucket/prefix`. A bucket takes options, in the address (`?region=eu-west-1`) or apart
+    A folder, or `s3://bucket/prefix`. A bucket takes options, in the URL (`?region=eu-west-1`) or apart
     from it, and finds the others in the usual AWS variables; see `split_data_path`.
     """
     stored, given = split_data_path(data_path)

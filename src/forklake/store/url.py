@@ -1,6 +1,6 @@
-"""The address of a lake's metadata. Pure.
+"""The URL of a lake's metadata. Pure.
 
-An address may hold a password, and one that was written wrongly may hold it anywhere. So errors never quote
+A URL may hold a password, and one that was written wrongly may hold it anywhere. So errors never quote
 what was given, except where it is certain that the password stands elsewhere.
 """
 
@@ -21,7 +21,7 @@ SECRET_OPTIONS = frozenset(
 )
 """Options of PostgreSQL's client that nobody may see."""
 POOLER_OPTIONS = ("pool_mode", "prepared_statements")
-"""What an address may say of a pooler before PostgreSQL."""
+"""What a URL may say of a pooler in front of PostgreSQL."""
 
 _ESCAPE = (
     "write each of %:/?#[]@ and spaces in a user name or a password as a percent code, such as %40 for @; "
@@ -38,7 +38,7 @@ _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:(?P<port>[0-9]{0,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class LakeUrl:
     """Where a lake's metadata is."""
 
     kind: str
@@ -49,11 +49,11 @@ class Address:
     options: Mapping[str, str]
 
 
-def parse_url(url: str) -> Address:
-    """Read an address; the error for one that cannot be read shows how they look."""
+def parse_url(url: str) -> LakeUrl:
+    """Read a URL; the error for one that cannot be read shows how they look."""
     problem = _problem(url)
     if problem is not None:
-        raise InvalidUrl(f"this is not the address of a lake{problem}; use {EXAMPLES}")
+        raise InvalidUrl(f"this is not the URL of a lake{problem}; use {EXAMPLES}")
     scheme = url.partition("://")[0].lower()
     kind = "postgresql" if scheme == "postgres" else scheme
     if kind not in _OPTIONS:
@@ -64,9 +64,9 @@ def parse_url(url: str) -> Address:
 
 
 def _problem(url: object) -> str | None:
-    """What is wrong with any kind of address, or None."""
+    """What is wrong with a URL of any kind, or None."""
     if not isinstance(url, str):
-        return f" (it is {type(url).__name__}, not text)"
+        return f" (it is {type(url).__name__}, not a string)"
     if any(character.isspace() and character != " " for character in url):
         return " (it holds a line break or tab)"
     if not _is_storable(url):
@@ -78,19 +78,19 @@ def _problem(url: object) -> str | None:
     return f" (two slashes follow {known}:)" if known in (*_OPTIONS, "postgres") else ""
 
 
-def _file(kind: str, url: str) -> Address:
+def _file(kind: str, url: str) -> LakeUrl:
     try:
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         parts, query = None, []
     if parts is None:
-        raise InvalidUrl(f"this is not the address of a lake; use {EXAMPLES}")
+        raise InvalidUrl(f"this is not the URL of a lake; use {EXAMPLES}")
     ours = {name: value for name, value in query if name in _OPTIONS[kind]}
     others = [name for name, _ in query if name not in ours]
     if others:
         hint = ": SQLite has no schemas, use one file for each lake" if others[0] == "metadata_schema" else ""
-        raise InvalidUrl(f"{kind} addresses have no option {others[0]!r}{hint}")
+        raise InvalidUrl(f"{kind} URLs have no option {others[0]!r}{hint}")
     name = unquote(parts.path).removeprefix("/")
     if parts.fragment:
         raise InvalidUrl(f"write %23 for the # in a file name: {kind}:///{quote(name)}%23…")
@@ -98,10 +98,10 @@ def _file(kind: str, url: str) -> Address:
         raise InvalidUrl(
             f"this does not name a file: write {kind}:///relative/path or {kind}:////absolute/path"
         )
-    return Address(kind, Path(in_user_folder(name)).absolute(), None, ours)
+    return LakeUrl(kind, Path(in_user_folder(name)).absolute(), None, ours)
 
 
-def _server(rest: str) -> Address:
+def _server(rest: str) -> LakeUrl:
     """What follows `postgresql://`: user, password, hosts, database and options.
 
     A password ends at the one @, before any slash or question mark: otherwise a part of it would be taken for
@@ -109,11 +109,11 @@ def _server(rest: str) -> Address:
     """
     before, at, after = rest.partition("@")
     if "@" in after or "#" in rest or (at and any(mark in before for mark in "/?")) or _NO_CODE.search(rest):
-        raise InvalidUrl(f"PostgreSQL's address cannot be read: {_ESCAPE}")
+        raise InvalidUrl(f"PostgreSQL's URL cannot be read: {_ESCAPE}")
     hosts = re.split("[/?]", after if at else before, maxsplit=1)[0]
     if not all(map(_is_host, hosts.split(","))):
         raise InvalidUrl(
-            "PostgreSQL's address cannot be read: it is postgresql://user:password@host:port/database, "
+            "PostgreSQL's URL cannot be read: it is postgresql://user:password@host:port/database, "
             f"where the port is a number; {_ESCAPE}"
         )
     place, _, query = rest.partition("?")
@@ -121,7 +121,7 @@ def _server(rest: str) -> Address:
     ours = {name: value for name, value in given if name in _OPTIONS["postgresql"]}
     others = [(name, value) for name, value in given if name not in ours]
     query_left = f"?{urlencode(others, quote_via=quote)}" if others else ""
-    return Address("postgresql", None, f"postgresql://{place}{query_left}", ours)
+    return LakeUrl("postgresql", None, f"postgresql://{place}{query_left}", ours)
 
 
 def _is_host(text: str) -> bool:
@@ -130,19 +130,19 @@ def _is_host(text: str) -> bool:
 
 
 def unreadable(conninfo: str, known: Set[str]) -> InvalidUrl:
-    """The error for an address that PostgreSQL's client does not understand; it `known`s some options."""
+    """The error for a URL that PostgreSQL's client does not understand; it `known`s some options."""
     place, _, query = conninfo.partition("?")
     names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
     unknown = [name for name in names if name not in known]
     # Where an & stands in a password for itself, or the host was left out, a part of it looks like an option.
     certain = "@" in place or ":" not in place.partition("://")[2]
     if unknown and certain and not set(names) & SECRET_OPTIONS:
-        return InvalidUrl(f"PostgreSQL addresses have no option {unknown[0]!r}")
-    return InvalidUrl(f"PostgreSQL's address cannot be read, or it has an unknown option: {_ESCAPE}")
+        return InvalidUrl(f"PostgreSQL URLs have no option {unknown[0]!r}")
+    return InvalidUrl(f"PostgreSQL's URL cannot be read, or it has an unknown option: {_ESCAPE}")
 
 
 def file_url(kind: str, path: Path) -> str:
-    """The address of an embedded database, as `parse_url` reads it back."""
+    """The URL of an embedded database, as `parse_url` reads it back."""
     return f"{kind}:///{quote(str(path))}"
 
 

@@ -1,4 +1,4 @@
-"""Addresses and data paths that cannot be: refused without showing a password, and nothing is made."""
+"""URLs and data paths that cannot be: refused without showing a password, and nothing is made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import forklake
 from forklake.errors import DataPathMismatch, ForklakeError, InvalidName, InvalidUrl, MetadataNotFound
 from tests.contract.bad_stores.refusals import SECRET, nothing_written, refused
 
-# ---- Addresses ------------------------------------------------------------------------------------------
+# ---- URLs -----------------------------------------------------------------------------------------------
 
 WRONG_URLS = [
     "",
@@ -66,7 +66,7 @@ WRONG_URLS = [
 
 @pytest.mark.parametrize("url", WRONG_URLS)
 @pytest.mark.parametrize("create", [False, True], ids=["open", "create"])
-def test_an_address_that_cannot_be_read_is_refused(
+def test_a_url_that_cannot_be_read_is_refused(
     url: str, create: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -75,13 +75,13 @@ def test_an_address_that_cannot_be_read_is_refused(
 
 
 @pytest.mark.parametrize("url", [None, 7, b"sqlite:///lake.db", Path("lake.db"), ["sqlite:///lake.db"]])
-def test_an_address_that_is_not_text_is_refused(url: Any) -> None:
+def test_a_url_that_is_no_string_is_refused(url: Any) -> None:
     with refused(InvalidUrl):
         forklake.connect(url)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
-def test_the_error_for_a_wrong_address_shows_how_a_right_one_looks(kind: str) -> None:
+def test_the_error_for_a_wrong_url_shows_how_a_right_one_looks(kind: str) -> None:
     with refused(InvalidUrl, says="sqlite:///"):
         forklake.connect("lake.db")
     with refused(InvalidUrl, says=f"{kind}:///"):
