@@ -49,3 +49,8 @@ def left_behind(raw: RunSql) -> dict[str, int]:
     """How many rows are left in a lake without catalogs that should not be there."""
     counts = {name: raw(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES if name not in LEFT}
     return {name: number for name, number in counts.items() if number}
+
+
+def files(tmp_path: Path) -> set[str]:
+    """The names of the data files of a lake."""
+    return {path.name for path in (tmp_path / "files").rglob("*.parquet")}

@@ -16,9 +16,7 @@ from forklake.engine.select import read_table
 from forklake.maintenance import collect
 from forklake.store.backend import Database
 from forklake.store.tables import TABLES
-from tests.contract.maintenance.cleaned import left_behind
-
-NOW = timedelta(0)
+from tests.contract.maintenance.cleaned import NOW, clean, files, ids, rows
 
 
 @pytest.fixture
@@ -27,23 +25,6 @@ def table(lake: forklake.Lake) -> forklake.Table:
     table = lake.create_catalog("shop").create_table("t", "id INT, v VARCHAR")
     table.set_option("data_inlining_row_limit", 0)
     return table
-
-
-def files(tmp_path: Path) -> set[str]:
-    return {path.name for path in (tmp_path / "files").rglob("*.parquet")}
-
-
-def rows(start: int, end: int) -> list[dict[str, object]]:
-    return [{"id": number, "v": f"v{number}"} for number in range(start, end)]
-
-
-def ids(catalog: forklake.Catalog) -> list[int]:
-    return sorted(row["id"] for row in catalog.table("t").to_pylist())
-
-
-def clean(lake: forklake.Lake) -> None:
-    lake.expire(older_than=NOW)
-    lake.collect_garbage(older_than=NOW)
 
 
 def test_replaced_files_go_when_their_snapshots_are_expired(
@@ -139,7 +120,8 @@ def test_imported_files_are_never_removed(lake: forklake.Lake, table: forklake.T
         pq.write_table(pa.table({"id": pa.array([1], pa.int32()), "v": ["x"]}), path)
     table.add_files([given, inside], mapping="by_name")
     table.overwrite(rows(0, 3))
-    clean(lake)
+    lake.expire(older_than=NOW)
+    lake.collect_garbage(older_than=NOW)
     assert given.exists() and inside.exists()
     assert not lake.collect_garbage(older_than=NOW).kept
 
@@ -161,10 +143,12 @@ def test_a_file_of_the_lake_that_another_table_imported_stays_whatever_its_path_
         with pytest.raises(forklake.InvalidData, match="part of the table already"):
             first.add_files(paths[other] / file.path, mapping="by_name")
         lake.drop_catalog("a")
-        clean(lake)
+        lake.expire(older_than=NOW)
+        lake.collect_garbage(older_than=NOW)
         assert ids(lake.catalog("b")) == [0, 1, 2, 3, 4]
         lake.drop_catalog("b")
-        clean(lake)
+        lake.expire(older_than=NOW)
+        lake.collect_garbage(older_than=NOW)
 
 
 def test_a_file_that_a_merge_brought_has_the_names_of_columns_that_were_inherited(
@@ -206,26 +190,6 @@ def test_a_forgotten_parent_has_the_names_of_columns_of_what_was_merged_into_it(
     assert lake.catalog("behind").table("t").to_pylist() == [{"id": 1, "v": "x"}]
     clean(lake)
     assert lake.check(data=True).differences == ()
-
-
-def test_merges_give_what_they_would_have_given(lake: forklake.Lake, table: forklake.Table) -> None:
-    table.append(rows(0, 10))
-    fork = lake.fork("shop", "fork")
-    fork.table("t").update({"v": "'fork'"}, where="id = 3")
-    fork.table("t").delete("id = 4")
-    fork.table("t").append(rows(100, 105))
-    table.update({"v": "'shop'"}, where="id = 5")
-    lake.catalog("shop").compact()
-    fork.compact()
-    clean(lake)
-    lake.merge("fork", "shop")
-    found = {row["id"]: row["v"] for row in table.to_pylist()}
-    assert found[3] == "fork" and found[5] == "shop"
-    assert sorted(found) == [0, 1, 2, 3, 5, 6, 7, 8, 9, *range(100, 105)]
-    clean(lake)
-    table.update({"v": "'again'"}, where="id = 3")
-    lake.merge("shop", "fork")
-    assert {row["id"]: row["v"] for row in fork.table("t").to_pylist()} == {**found, 3: "again"}
 
 
 def test_a_dropped_column_is_never_read_again(lake: forklake.Lake, table: forklake.Table) -> None:
@@ -275,71 +239,6 @@ def test_a_lake_in_which_forks_come_and_go_does_not_grow(
     assert len(files(tmp_path)) <= 2
 
 
-def test_what_a_forgotten_catalog_changed_is_a_change_for_merges(
-    lake: forklake.Lake, table: forklake.Table
-) -> None:
-    table.append(rows(0, 10))
-    middle = lake.fork("shop", "middle")
-    middle.table("t").delete("id = 3")
-    last = lake.fork("middle", "last")
-    lake.drop_catalog("middle")
-    clean(lake)
-    with pytest.raises(forklake.CatalogNotFound):
-        lake.undrop_catalog("middle")
-    table.update({"v": "'shop'"}, where="id = 3")
-    with pytest.raises(forklake.MergeConflict):
-        lake.merge("last", "shop")
-    table.update({"v": "'v3'"}, where="id = 3")
-    assert ids(last) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
-
-
-def test_catalogs_that_were_merged_with_each_other_go_together(
-    lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path
-) -> None:
-    names = ("one", "two", "three")
-    for number, name in enumerate(names):
-        lake.fork("shop", name).table("t").append(rows(10 * number, 10 * number + 5))
-    for target in names:
-        for source in names:
-            if source != target:
-                lake.merge(source, target)
-    lake.drop_catalogs([*names, "shop"])
-    for _ in range(2):
-        clean(lake)
-    left = {name: raw(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES}
-    kept = {"ducklake_metadata", "ducklake_snapshot", "ducklake_counter"}
-    assert {name for name, number in left.items() if number} <= kept
-    assert not files(tmp_path)
-
-
-def test_a_catalog_of_which_some_tables_were_merged_goes_too(
-    lake: forklake.Lake, table: forklake.Table
-) -> None:
-    table.append(rows(0, 5))
-    fork = lake.fork("shop", "fork")
-    fork.table("t").append(rows(5, 9))
-    fork.create_table("other", "id INT")
-    lake.merge("fork", "shop", tables=["t"])
-    lake.drop_catalog("fork")
-    for _ in range(2):
-        clean(lake)
-    assert [node.name for node in lake.tree(dropped=True).nodes] == ["shop"]
-    assert ids(lake.catalog("shop")) == list(range(9))
-
-
-def test_a_row_that_a_merge_brought_and_that_was_deleted_stays_deleted(
-    lake: forklake.Lake, table: forklake.Table
-) -> None:
-    fork = lake.fork("shop", "fork")
-    table.append(rows(0, 1))
-    lake.merge("shop", "fork")
-    fork.table("t").update({"v": "'other'"}, "id = 0")
-    fork.table("t").overwrite(rows(5, 6))
-    clean(lake)
-    lake.merge("fork", "shop")
-    assert ids(lake.catalog("shop")) == ids(fork) == [5]
-
-
 def test_a_snapshot_that_is_forked_and_then_expired_during_a_collection_stays_in_the_fork(
     lake: forklake.Lake, table: forklake.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,38 +261,6 @@ def test_a_snapshot_that_is_forked_and_then_expired_during_a_collection_stays_in
     lake.collect_garbage(older_than=NOW)
     assert ids(lake.catalog("late")) == [0, 1, 2]
     assert ids(shop) == [3, 4, 5]
-
-
-@pytest.mark.parametrize("how", ["copied", "materialized", "copied twice"])
-def test_merges_of_copies_find_rows_that_were_moved_on_both_sides(
-    lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path, how: str
-) -> None:
-    table.append(rows(0, 5))
-    table.append(rows(5, 10))
-    copy = lake.fork("shop", "copy", mode="reference" if how == "materialized" else "copy")
-    copy.materialize()
-    other = lake.catalog("shop")
-    if how == "copied twice":
-        other = lake.fork("shop", "other", mode="copy")
-        table.append(rows(200, 201))
-        lake.drop_catalog("shop")
-    # Rows move to other files, and those that they were in go.
-    for catalog in (copy, other):
-        catalog.compact()
-        clean(lake)
-    copy.table("t").update({"v": "'copy'"}, where="id = 3")
-    other.table("t").delete("id = 8")
-    clean(lake)
-    lake.merge(copy, other)
-    assert ids(other) == [0, 1, 2, 3, 4, 5, 6, 7, 9]
-    clean(lake)
-    lake.merge(other, copy)
-    assert ids(copy) == ids(other)
-    assert {row["v"] for row in copy.table("t").to_pylist() if row["id"] == 3} == {"copy"}
-    lake.drop_catalogs([catalog.name for catalog in lake.catalogs()])
-    for _ in range(2):
-        clean(lake)
-    assert left_behind(raw) == {} and not files(tmp_path)
 
 
 def test_what_a_copy_had_deleted_inline_goes_with_its_row_of_the_file(lake: forklake.Lake, raw: Any) -> None:
@@ -436,61 +303,6 @@ def test_work_that_was_done_once_is_not_done_again_after_cleaning(lake: forklake
     clean(lake)
     clean(lake)
     assert load(fork) == [0, 1, 2, 30]
-
-
-def test_a_merge_that_everyone_had_left_before_is_forgotten(lake: forklake.Lake, raw: Any) -> None:
-    """A fork that began before there was a table keeps nothing of what later forks did among themselves."""
-    shop = lake.create_catalog("shop")
-    beginning = shop.snapshot
-    shop.create_table("t", "id INT, v VARCHAR").set_option("data_inlining_row_limit", 0)
-    early = lake.fork("shop", "early", at=beginning)
-    lake.fork("shop", "later")
-    child = lake.fork("later", "child")
-    child.table("t").append(rows(0, 5))
-    lake.merge("child", "later")
-    lake.drop_catalogs(["shop", "later", "child"])
-    clean(lake)
-    clean(lake)
-    assert lake.check().is_clean
-    for table in ("data_file", "table", "catalog_merge"):
-        assert raw(f"SELECT count(*) FROM ducklake_{table}") == [(0,)]
-    assert {name for (name,) in raw("SELECT catalog_name FROM ducklake_catalog")} == {"shop", "early"}
-    assert early.tables() == []
-
-
-@pytest.mark.parametrize("by", ["the parent", "another fork", "a fork of that"])
-def test_a_merge_tells_later_ones_what_a_catalog_did_that_is_gone_since(
-    lake: forklake.Lake, table: forklake.Table, raw: Any, tmp_path: Path, by: str
-) -> None:
-    table.append(rows(0, 5))
-    behind = lake.fork("shop", "behind")
-    target = lake.catalog("shop") if by == "the parent" else lake.fork("shop", "target")
-    agent = lake.fork(target, "agent")
-    agent.table("t").append(rows(10, 15))
-    agent.table("t").delete("id = 2")
-    lake.merge(agent, target)
-    source = lake.fork(target, "later") if by == "a fork of that" else target
-    lake.drop_catalog(agent)
-    for _ in range(2):
-        clean(lake)
-    with pytest.raises(forklake.CatalogNotFound):
-        lake.undrop_catalog("agent")
-    target.compact()
-    clean(lake)
-    lake.merge(source, behind)
-    assert ids(behind) == [0, 1, 3, 4, *range(10, 15)]
-    # When one has it and everyone else has seen that, it is forgotten.
-    if by != "the parent":
-        lake.drop_catalogs({target.name, source.name})
-        lake.merge(behind, "shop")
-    lake.drop_catalog(behind)
-    for _ in range(2):
-        clean(lake)
-    assert raw(f"SELECT count(*) FROM ducklake_catalog_lineage WHERE catalog_id = {agent.id}") == [(0,)]
-    lake.drop_catalogs([catalog.name for catalog in lake.catalogs()])
-    for _ in range(2):
-        clean(lake)
-    assert left_behind(raw) == {} and not files(tmp_path)
 
 
 def test_a_scan_whose_files_are_gone_names_the_file_and_the_snapshot(
