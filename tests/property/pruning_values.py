@@ -53,7 +53,7 @@ def integers(name: str) -> st.SearchStrategy[int]:
     return st.sampled_from([n for n in near if low <= n <= high]) | st.integers(low, high)
 
 
-MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)) | st.sampled_from(
+TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)) | st.sampled_from(
     [
         datetime(2024, 1, 1),
         datetime(2024, 1, 1, 10),
@@ -83,15 +83,15 @@ def values_of(type: DataType) -> st.SearchStrategy[Value]:
         case Scalar("time"):
             return CLOCKS
         case Scalar("timestamp"):
-            return MOMENTS
+            return TIMES
         case Scalar("timestamp_s"):
-            return MOMENTS.map(lambda timestamp: timestamp.replace(microsecond=0))
+            return TIMES.map(lambda timestamp: timestamp.replace(microsecond=0))
         case Scalar("timestamp_ms"):
-            return MOMENTS.map(
+            return TIMES.map(
                 lambda timestamp: timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000)
             )
         case Scalar("timestamptz"):
-            return MOMENTS.map(lambda timestamp: timestamp.replace(tzinfo=UTC))
+            return TIMES.map(lambda timestamp: timestamp.replace(tzinfo=UTC))
         case Scalar("varchar"):
             return st.sampled_from(TEXTS) | st.text(max_size=4)
         case Scalar("blob"):

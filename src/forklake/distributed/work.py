@@ -52,7 +52,7 @@ class Work:
         """Check what can be checked before anything is written."""
         if not isinstance(ds, DistributedSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(
-                f"a DistributedSnapshot is needed, not {type(ds).__name__}: its from_json reads a text"
+                f"a DistributedSnapshot is needed, not {type(ds).__name__}: its from_json reads a string"
             )
         named = uuid4().hex if part is None else _name(part, "part")
         work = cls(ds, ds.table(table), storage_of(ds.data_path, storage_options), named, _new_attempt())
@@ -152,7 +152,7 @@ def _new_attempt() -> str:
 
 def _name(given: Part, what: str) -> str:
     if isinstance(given, bool) or not isinstance(given, str | int) or not str(given):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidArgument(f"a {what} is named by a text or a whole number, not {given!r}")
+        raise InvalidArgument(f"a {what} is named by a string or a whole number, not {given!r}")
     return check_text(str(given), what)
 
 

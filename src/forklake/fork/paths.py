@@ -14,7 +14,7 @@ from forklake.store.paths import own_data_paths
 def own_data_path(given: object) -> str:
     """The data path of a fork as it is stored."""
     if not isinstance(given, str | Path):
-        raise InvalidUrl(f"a data path is given as text or as a Path, not as {type(given).__name__}")
+        raise InvalidUrl(f"a data path is given as a string or as a Path, not as {type(given).__name__}")
     stored, options = split_data_path(str(given))
     if options:
         raise InvalidUrl("options of a bucket belong to the data path of the lake, and serve its forks too")

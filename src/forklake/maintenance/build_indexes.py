@@ -133,7 +133,7 @@ def checked_names(names: object) -> list[str] | None:
     if names is None:
         return None
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):  # pyright: ignore
-        raise InvalidArgument("names of indexes are given as a list of text")
+        raise InvalidArgument("names of indexes are given as a list of strings")
     return list(names)  # pyright: ignore
 
 

@@ -119,7 +119,7 @@ class DistributedSnapshot:
             )
         except (ValueError, KeyError, TypeError, InvalidArgument) as error:
             raise InvalidArgument(
-                f"this text is not a distributed snapshot: {error}; give what to_json returned"
+                f"this string is not a distributed snapshot: {error}; give what to_json returned"
             ) from error
 
 

@@ -23,7 +23,7 @@ def as_text(tree: ForkTree) -> str:
     lines: list[str] = []
     prefixes = _prefixes([level for level, _, _ in tree_rows(tree)])
     for (_, node, text), prefix in zip(tree_rows(tree), prefixes, strict=True):
-        lines.append(prefix + (text if node is None else "  ".join([literal(node.name), *facts(node)])))
+        lines.append(prefix + (text if node is None else "  ".join([literal(node.name), *details(node)])))
     return "\n".join(lines) or "(no catalogs)"
 
 
@@ -46,7 +46,7 @@ def _more(level: int, number: int) -> Row:
     return level, None, f"… {number:,} more"
 
 
-def facts(node: ForkNode) -> list[str]:
+def details(node: ForkNode) -> list[str]:
     """What is said of a catalog beside its name."""
     texts = [f"at {node.snapshot}"] if node.fork_snapshot is None else [f"forked at {node.fork_snapshot}"]
     texts.append(short_time(node.created_at))
@@ -89,7 +89,7 @@ def as_svg(tree: ForkTree) -> str:
         if level:
             top = _LINE // 2 + at[level - 1] * _LINE
             parts.append(f'<path d="M{x - _STEP} {top}V{y}H{x}"/>')
-        label, texts = (text, "") if node is None else (literal(node.name), "  ".join(facts(node)))
+        label, texts = (text, "") if node is None else (literal(node.name), "  ".join(details(node)))
         parts.append(_dot(x, y, node))
         parts.append(
             f'<text x="{x + 10}" y="{y + 4}">{escape(label)}'

@@ -22,7 +22,7 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 def check_name(name: object, what: str) -> str:
     """Return a name as it is, or refuse it: nothing may be called that."""
     if not isinstance(name, str):
-        raise InvalidName(f"the name of a {what} must be text, not {type(name).__name__}")
+        raise InvalidName(f"the name of a {what} must be a string, not {type(name).__name__}")
     if not name.strip():
         raise InvalidName(f"a {what} needs a name: {name!r} is empty")
     if len(name) > MAX_NAME_LENGTH:
@@ -38,7 +38,7 @@ def check_name(name: object, what: str) -> str:
 def check_text(text: object, what: str) -> str:
     """Return a text as it is, or refuse it: not every backend could store it."""
     if not isinstance(text, str):
-        raise InvalidArgument(f"the {what} must be text, not {type(text).__name__}")
+        raise InvalidArgument(f"the {what} must be a string, not {type(text).__name__}")
     if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
         raise InvalidArgument(f"the {what} may not hold NUL characters or lone surrogates")
     return text
@@ -110,7 +110,7 @@ def split_name(text: object, what: str) -> tuple[str, ...]:
     """Split at dots outside double quotes; a part that starts with a quote is read as SQL would."""
     if not isinstance(text, str):
         raise InvalidName(
-            f"the name of a {what} must be text or a sequence of parts, not {type(text).__name__}"
+            f"the name of a {what} must be a string or a sequence of parts, not {type(text).__name__}"
         )
     parts: list[str] = []
     position = 0

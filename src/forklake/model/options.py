@@ -156,7 +156,7 @@ def _whole(name: str, value: object) -> int:
 def _size(name: str, value: object) -> int:
     match = None if isinstance(value, bool) else _SIZE.match(str(value))
     if match is None:
-        raise InvalidArgument(f"{name} is a number of bytes or text such as '512MiB', not {value!r}")
+        raise InvalidArgument(f"{name} is a number of bytes or a string such as '512MiB', not {value!r}")
     return int(match[1]) * _UNITS[match[2].upper()]
 
 

@@ -29,7 +29,7 @@ def parse_as_of(at: object) -> int | datetime:
 
 def _parse_timestamp(text: str) -> datetime:
     if text.strip().isdecimal() and len(text.strip()) != len("20240131"):
-        raise InvalidArgument(f"{text!r} is text: give the id of a snapshot as a number, {text.strip()}")
+        raise InvalidArgument(f"{text!r} is a string: give the id of a snapshot as a number, {text.strip()}")
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:

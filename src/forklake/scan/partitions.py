@@ -96,11 +96,11 @@ def _is_other(field: PartitionField, wanted: Value, columns: Columns, value: str
 # an INTEGER and as a BIGINT, but in another as a DECIMAL, and a day that became a timestamp has another text.
 # Floats have two zeros.
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-_MOMENTS = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz"}
+_TIMESTAMPS = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz"}
 _STEADY: dict[str, set[str]] = {
     "identity": _INTEGERS | {"varchar", "blob", "uuid", "boolean", "date"},
     "bucket": _INTEGERS | {"varchar", "blob", "uuid", "date"},
-    **{part: _MOMENTS | {"date"} for part in ("year", "month", "day", "hour")},
+    **{part: _TIMESTAMPS | {"date"} for part in ("year", "month", "day", "hour")},
 }
 
 

@@ -44,7 +44,7 @@ _LISTED = frozenset({"varchar", "date", "time", "timestamp", "timestamptz", "uui
 _MANY = 200
 """Longer lists of values are given to Spark as one text."""
 _ALIKE = frozenset({"boolean", "date", "time", "timestamp", "timestamptz", "varchar", "blob", "uuid"})
-_MOMENTS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms"})
+_TIMESTAMPS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms"})
 _WHOLE = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"})
 
 
@@ -341,11 +341,11 @@ def _timestamp(value: date | time, word: str) -> str | None:
         case datetime() if word == "timestamptz":
             timestamp = value.astimezone(UTC).replace(tzinfo=None)
             return f"TIMESTAMP'{timestamp.isoformat(' ', 'microseconds')}+00:00'"
-        case datetime() if value.tzinfo is None and word in _MOMENTS:
+        case datetime() if value.tzinfo is None and word in _TIMESTAMPS:
             return f"TIMESTAMP_NTZ'{value.isoformat(' ', 'microseconds')}'"
         case date() if word == "date":
             return f"DATE'{value.isoformat()}'"
-        case date() if word in _MOMENTS:
+        case date() if word in _TIMESTAMPS:
             return f"TIMESTAMP_NTZ'{value.isoformat()} 00:00:00'"
         case time() if word == "time":
             return f"TIME'{value.isoformat('microseconds')}'"

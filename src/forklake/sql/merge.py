@@ -149,13 +149,13 @@ class _Merge:
             return None
         action = _first_that_holds(clauses)
         alias = quoted(self.alias)
-        news = {
+        values_of = {
             at: self._new_values(when, with_source=match == "matched")
             for at, when in clauses
             if when.action == "update"
         }
         selected = [
-            self._chosen(column, news, f"{alias}.{quoted(column.name)}") for column in self.table.columns
+            self._chosen(column, values_of, f"{alias}.{quoted(column.name)}") for column in self.table.columns
         ]
         extras = [f"{alias}.{name}" for name in (ROW_ID, PLACE, POSITION)]
         return (
@@ -169,19 +169,19 @@ class _Merge:
         clauses = self._clauses("not matched")
         if not clauses:
             return None
-        news = {at: self._inserted_values(when) for at, when in clauses if when.action == "insert"}
-        selected = [self._chosen(column, news, "NULL") for column in self.table.columns]
+        values_of = {at: self._inserted_values(when) for at, when in clauses if when.action == "insert"}
+        selected = [self._chosen(column, values_of, "NULL") for column in self.table.columns]
         return (
             f"SELECT * FROM (SELECT {_first_that_holds(clauses)} AS {_ACTION}, {', '.join(selected)} "
             f"FROM {self._from_source()} ANTI JOIN {quoted(TARGET)} AS {quoted(self.alias)} "
             f"ON ({self._condition})) WHERE {_ACTION} IS NOT NULL"
         )
 
-    def _chosen(self, column: Column, news: dict[int, dict[str, str]], otherwise: str) -> str:
+    def _chosen(self, column: Column, values_of: dict[int, dict[str, str]], otherwise: str) -> str:
         """The value of a column by the clause that a row takes."""
         cases = [
             f"WHEN {at} THEN {computed(values[column.name], column.data_type)}"
-            for at, values in news.items()
+            for at, values in values_of.items()
             if column.name in values
         ]
         kept = computed(otherwise, column.data_type)

@@ -21,7 +21,7 @@ class PastFile:
 def data_file(row: Sequence[Any], *, inlined: bool = False) -> DataFile:
     """A data file."""
     file, source, begin, path, relative, records, size, footer, row_ids, partition, mapping, newest = row
-    # A plan may have a hundred thousand of them: `DataFileId(file)` and the like would take a tenth of the time.
+    # A plan may have 100,000 of them, and `DataFileId(file)` and the like would take a tenth of its time.
     return DataFile(
         file,
         source,

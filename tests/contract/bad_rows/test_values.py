@@ -198,7 +198,7 @@ def test_conditions_that_make_no_sense_are_refused(refuse) -> None:
         refuse(lambda t, w=where: t.update({"name": "'x'"}, w), InvalidPredicate, CONDITIONS[where])
         refuse(lambda t, w=where: t.scan(w).to_arrow(), InvalidPredicate, CONDITIONS[where])
     for where in (5, b"id = 1", ["id = 1"]):
-        refuse(lambda t, w=where: t.delete(w), InvalidPredicate, "predicate is text")
+        refuse(lambda t, w=where: t.delete(w), InvalidPredicate, "predicate is a string")
     refuse(lambda t: t.overwrite([{"id": 1}], where="nope = 1"), InvalidPredicate, '"nope"')
     refuse(lambda t: t.scan(columns=["nope"]).to_arrow(), ColumnNotFound, '"nope"')
 

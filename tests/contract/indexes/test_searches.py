@@ -117,7 +117,7 @@ def test_what_cannot_be_searched(catalog: forklake.Catalog, notes: forklake.Tabl
     notes.create_index("by_id", kind="hash", columns=["id"])
     for asked, error, match in (
         (lambda: notes.search("by_note", '"red'), InvalidQuery, "character 1"),
-        (lambda: notes.search("by_note", 7), InvalidQuery, "is text"),
+        (lambda: notes.search("by_note", 7), InvalidQuery, "is a string"),
         (lambda: notes.search("by_note", "red", nonsense=1), InvalidQuery, "nonsense"),
         (lambda: notes.search("by_id", 7), InvalidIndex, "answers conditions"),
         (lambda: notes.search("by_not", "red"), IndexNotFound, "by_note"),

@@ -66,7 +66,7 @@ def test_columns_may_be_given_in_any_order_and_left_out(database: Database, raw:
     ]
 
 
-def test_times_keep_their_microseconds_and_their_moment(database: Database, raw: RunSql) -> None:
+def test_times_keep_their_microseconds_and_their_zone(database: Database, raw: RunSql) -> None:
     columns = ("catalog_id", "path", "schedule_start")
     rows = [(900, f"{number:02}", timestamp) for number, timestamp in enumerate(TIMES)]
     with database.transaction() as session:

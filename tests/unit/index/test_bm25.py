@@ -327,7 +327,7 @@ def test_columns_are_of_text() -> None:
 
 
 def test_a_query_is_text(few: tuple[IndexSpec, list[Segment]]) -> None:
-    with pytest.raises(InvalidQuery, match="is text, not list"):
+    with pytest.raises(InvalidQuery, match="is a string, not list"):
         search(*few, ["red"])
     with pytest.raises(InvalidQuery, match='character 5: the index has no column "titel"'):
         search(*few, "red titel:old")

@@ -213,7 +213,7 @@ def test_what_is_no_condition_on_a_row_is_refused(text, why):
 
 
 def test_a_predicate_is_text():
-    with pytest.raises(InvalidPredicate, match="is text"):
+    with pytest.raises(InvalidPredicate, match="is a string"):
         parse_predicate(7, COLUMNS)  # pyright: ignore[reportArgumentType]
 
 
@@ -267,5 +267,5 @@ def test_an_expression_is_refused_as_one():
         assert "predicate" not in str(caught.value)
     with pytest.raises(InvalidPredicate, match="\"'it''s'\""):
         parse_expression("it's", COLUMNS)
-    with pytest.raises(InvalidPredicate, match=r"given as text: .* not as int"):
+    with pytest.raises(InvalidPredicate, match=r"given as a string: .* not as int"):
         parse_expression(7, COLUMNS)  # pyright: ignore[reportArgumentType]

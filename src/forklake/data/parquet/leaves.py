@@ -19,7 +19,7 @@ class Fit(Enum):
     NO = "never"
 
 
-_MOMENTS = frozenset({"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"})
+_TIMESTAMPS = frozenset({"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"})
 _UNITS = {"milliseconds": "timestamp_ms", "microseconds": "timestamp", "nanoseconds": "timestamp_ns"}
 _PLAIN = {
     "BOOLEAN": "boolean",
@@ -78,7 +78,7 @@ def fit_of(leaf: pq.ColumnSchema, wanted: DataType) -> Fit:
         case Scalar("timestamp_ns"), Scalar("timestamp_s" | "timestamp_ms"):
             # DuckDB has no such cast.
             return Fit.NO
-        case Scalar(a), Scalar(b) if a in _MOMENTS and b in _MOMENTS:
+        case Scalar(a), Scalar(b) if a in _TIMESTAMPS and b in _TIMESTAMPS:
             return Fit.LOOK
         case Decimal(_, 0), Scalar("int128"):
             return Fit.YES

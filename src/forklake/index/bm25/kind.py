@@ -139,7 +139,7 @@ class Bm25:
         require_tantivy()
         operator = cast("Operator", _OF_SEARCH.complete(params)["operator"])
         if not isinstance(query, str):
-            raise InvalidQuery(f"a query of an index of words is text, not {type(query).__name__}")
+            raise InvalidQuery(f"a query of an index of words is a string, not {type(query).__name__}")
         names = stock.fields(spec)
         tree = parse(query, names, operator)
         found = joint(spec, segments, loose)

@@ -222,7 +222,7 @@ def _unexpected(reader: SqlReader) -> InvalidSchemaChange:
 
 def _string(reader: SqlReader) -> str:
     if reader.at >= len(reader.tokens) or reader.tokens[reader.at].token_type != sqlglot.TokenType.STRING:
-        raise InvalidSchemaChange("COMMENT is followed by a text in single quotes")
+        raise InvalidSchemaChange("COMMENT is followed by a string in single quotes")
     reader.at += 1
     return reader.tokens[reader.at - 1].text
 

@@ -41,7 +41,7 @@ _LARGEST = 2**127 - 1
 # is what a short decimal becomes, is rounded once and as it should be.
 _FLOAT_LIMITS = {"float32": (2**24, 10), "float64": (2**53, 22)}
 _FITS_DOUBLE = frozenset({"int8", "int16", "int32", "uint8", "uint16", "uint32"})
-_MOMENTS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms"})
+_TIMESTAMPS = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms"})
 _NOT_FINITE = {"nan", "inf", "infinity", "-inf", "-infinity"}
 
 _INTEGER = re.compile(r"-?\d{1,39}", re.ASCII)
@@ -203,8 +203,8 @@ def _conversion(kind: Kind | DataType, type: DataType) -> Callable[[Literal], Va
         as_it_is = name in FLOATS or name in _FITS_DOUBLE
     elif other == "float32":
         as_it_is = name in FLOATS
-    elif other in _MOMENTS:
-        as_it_is = name in _MOMENTS
+    elif other in _TIMESTAMPS:
+        as_it_is = name in _TIMESTAMPS
     elif kind in ("truth", "text"):
         return lambda literal: cast(literal, type)
     return (lambda literal: literal.value) if as_it_is else None

@@ -105,7 +105,7 @@ def _comparisons() -> dict[type[exp.Expr], Operator]:
 def parse_predicate(text: str, columns: tuple[Column, ...]) -> Predicate:
     """Read a condition as DuckDB would, or refuse it with `InvalidPredicate`."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidPredicate(f"a predicate is text, such as 'id = 7', not {type(text).__name__}")
+        raise InvalidPredicate(f"a predicate is a string, such as 'id = 7', not {type(text).__name__}")
     given = Given(text)
     try:
         root, sql, names = _read(given, columns)
@@ -183,7 +183,7 @@ def parse_qualified(text: str, sides: Mapping[str, tuple[Column, ...]]) -> str:
 def given_expression(text: object) -> Given:
     """A text that is to be the new value of a column."""
     if not isinstance(text, str):
-        raise InvalidPredicate(f'an expression is given as text: "n + 1", not as {type(text).__name__}')
+        raise InvalidPredicate(f'an expression is given as a string: "n + 1", not as {type(text).__name__}')
     shown = text.replace("'", "''")
     hint = f"; a text is written in single quotes: \"'{shown}'\"" if len(text) <= 80 else ""
     return Given(

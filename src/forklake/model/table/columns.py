@@ -69,7 +69,7 @@ def _defaults(spec: ColumnSpec) -> tuple[Default | None, str | None]:
 def split_path(path: ColumnPath) -> tuple[str, ...]:
     """The parts of a path to a column or nested field."""
     if not isinstance(path, str | list | tuple):
-        raise InvalidName(f"a column is named by text or a list of parts, not by {type(path).__name__}")
+        raise InvalidName(f"a column is named by a string or a list of parts, not by {type(path).__name__}")
     parts = split_name(path, "column") if isinstance(path, str) else tuple(path)
     if not parts:
         raise ColumnNotFound("a column path needs at least one part")

@@ -57,7 +57,7 @@ def sort_keys(texts: Sequence[str], columns: Columns) -> tuple[SortKey, ...]:
 def _sort_key(text: object, columns: Columns) -> SortKey:
     match = _SORT.match(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise InvalidArgument(f"a sort key is text such as 'ts DESC NULLS LAST', not {text!r}")
+        raise InvalidArgument(f"a sort key is a string such as 'ts DESC NULLS LAST', not {text!r}")
     direction = "DESC" if (match["direction"] or "").upper() == "DESC" else "ASC"
     nulls = "NULLS_FIRST" if (match["nulls"] or "").upper() == "FIRST" else "NULLS_LAST"
     sorted_by = _inside(match["column"])

@@ -25,7 +25,7 @@ _BUCKET = re.compile(r"\s*(\d{1,10})\s*,(.*)\Z", re.DOTALL | re.ASCII)
 _STORED = re.compile(r"(identity|year|month|day|hour|bucket\((\d{1,10})\))\Z", re.ASCII)
 _MOST_BUCKETS = 2**31 - 1
 
-_MOMENTS = frozenset({"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz"})
+_TIMESTAMPS = frozenset({"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz"})
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _NO_PARTITIONS = frozenset({"json", "geometry", "variant", "interval"})
 _PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
@@ -35,11 +35,11 @@ _PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
     "hour": lambda array: pc.hour(array),
 }
 _TAKES: dict[str, frozenset[str]] = {
-    "year": _MOMENTS | {"date"},
-    "month": _MOMENTS | {"date"},
-    "day": _MOMENTS | {"date"},
-    "hour": _MOMENTS,
-    "bucket": _MOMENTS | _INTEGERS | {"date", "time", "varchar", "blob", "uuid"},
+    "year": _TIMESTAMPS | {"date"},
+    "month": _TIMESTAMPS | {"date"},
+    "day": _TIMESTAMPS | {"date"},
+    "hour": _TIMESTAMPS,
+    "bucket": _TIMESTAMPS | _INTEGERS | {"date", "time", "varchar", "blob", "uuid"},
 }
 
 
@@ -55,7 +55,7 @@ def transform_of(field: PartitionField) -> tuple[str, int]:
 def parse_transform(text: str, columns: Columns) -> PartitionField:
     """Read `region`, `year(ts)` or `bucket(16, id)`, and refuse what the column does not take."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidArgument(f"a partition field is text such as 'year(ts)', not {type(text).__name__}")
+        raise InvalidArgument(f"a partition field is a string such as 'year(ts)', not {type(text).__name__}")
     call = _CALL.match(text)
     if call is None:
         return _checked(_column(text, columns), "identity")

@@ -13,7 +13,7 @@ from forklake.model.entities import CatalogInfo
 from forklake.model.names import QualifiedName
 from forklake.sql.functions.answers import SUCCESS, Columns, answer, done
 from forklake.sql.functions.function import Caller, Parameter, SqlFunction, Values
-from forklake.sql.functions.values import AGE, FLAG, MOMENT, TEXT, TEXTS, one_of, or_null
+from forklake.sql.functions.values import AGE, FLAG, SNAPSHOT_OR_TIME, TEXT, TEXTS, one_of, or_null
 from forklake.store.lineages import fork_point
 
 _CATALOGS: Columns = {
@@ -226,7 +226,7 @@ FUNCTIONS = (
         "catalogs",
         "The catalogs of the lake.",
         _catalogs,
-        (Parameter("at", MOMENT),),
+        (Parameter("at", SNAPSHOT_OR_TIME),),
         columns=_CATALOGS,
         of_lake=True,
     ),
@@ -237,7 +237,7 @@ FUNCTIONS = (
         (
             Parameter("parent", TEXT, means="fork"),
             _CHILD,
-            Parameter("at", MOMENT),
+            Parameter("at", SNAPSHOT_OR_TIME),
             Parameter("ttl", or_null(AGE)),
             Parameter("data_path", TEXT, means="folder"),
             Parameter("mode", one_of("reference", "copy")),

@@ -15,7 +15,7 @@ from forklake.sql.functions.answers import Columns, answer
 from forklake.sql.functions.changes_made import changes_made
 from forklake.sql.functions.function import Caller, Parameter, SqlFunction, Values
 from forklake.sql.functions.names import name_of_table
-from forklake.sql.functions.values import MOMENT, TEXT
+from forklake.sql.functions.values import SNAPSHOT_OR_TIME, TEXT
 
 SNAPSHOTS: Columns = {
     "snapshot_id": "BIGINT",
@@ -114,8 +114,8 @@ def _first(caller: Caller, start: int | datetime) -> int:
 _CHANGES = (
     Parameter("schema", TEXT),
     Parameter("table", TEXT, is_required=True),
-    Parameter("start", MOMENT, is_required=True),
-    Parameter("end", MOMENT, is_required=True),
+    Parameter("start", SNAPSHOT_OR_TIME, is_required=True),
+    Parameter("end", SNAPSHOT_OR_TIME, is_required=True),
 )
 _FORMS = (("table", "start", "end"), ("schema", "table", "start", "end"))
 

@@ -7,7 +7,7 @@ from forklake.model.names import QualifiedName
 from forklake.sql.functions.answers import SUCCESS, done
 from forklake.sql.functions.function import Caller, Parameter, SqlFunction, Values
 from forklake.sql.functions.names import name_of_table
-from forklake.sql.functions.values import MOMENT, TEXT, WHOLE
+from forklake.sql.functions.values import SNAPSHOT_OR_TIME, TEXT, WHOLE
 
 
 def _restore(caller: Caller, values: Values) -> pa.Table:
@@ -35,7 +35,7 @@ def _undo(caller: Caller, values: Values) -> pa.Table:
     return done()
 
 
-_AT = Parameter("at", MOMENT, is_required=True)
+_AT = Parameter("at", SNAPSHOT_OR_TIME, is_required=True)
 _TABLE = (Parameter("table", TEXT, is_required=True), Parameter("schema", TEXT))
 
 FUNCTIONS = (

@@ -136,14 +136,14 @@ def _age(given: Any) -> timedelta:
     return given
 
 
-def _moment(given: Any) -> int | datetime:
+def _snapshot_or_time(given: Any) -> int | datetime:
     if isinstance(given, int | Decimal):
         return _whole(given)
     return _time(given)
 
 
-TEXT = Value("VARCHAR", "text", _text)
-TEXTS = Value("VARCHAR[]", "text or a list of texts", _texts)
+TEXT = Value("VARCHAR", "a string", _text)
+TEXTS = Value("VARCHAR[]", "a string or a list of strings", _texts)
 FLAG = Value("BOOLEAN", "true or false", _flag)
 WHOLE = Value("BIGINT", "a whole number", _whole)
 VERSIONS = Value("BIGINT[]", "a list of whole numbers", _versions, allows_null=True)
@@ -152,5 +152,5 @@ SHARE = Value("DOUBLE", "a number from 0 to 1", _share)
 TIME = Value("TIMESTAMPTZ", "a timestamp", _time)
 TIME_OR_AGE = Value("TIMESTAMPTZ | INTERVAL", "a timestamp or an interval", _time_or_age)
 AGE = Value("INTERVAL", "an interval such as '7 days'", _age)
-MOMENT = Value("BIGINT | TIMESTAMPTZ", "the id of a snapshot or a timestamp", _moment)
+SNAPSHOT_OR_TIME = Value("BIGINT | TIMESTAMPTZ", "the id of a snapshot or a timestamp", _snapshot_or_time)
 ANY = Value("ANY", "a value", lambda given: given)

@@ -330,7 +330,7 @@ SELECT snapshot_id, schema_version, snapshot_time
  WHERE catalog_id = $catalog AND snapshot_id = $at;
 
 -- name: catalog_at_time
--- Where a catalog stood at a moment.
+-- Where a catalog stood at a time.
 SELECT snapshot_id, schema_version, snapshot_time
   FROM visible_snapshot
  WHERE catalog_id = $catalog AND snapshot_time <= $time

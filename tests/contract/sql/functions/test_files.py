@@ -117,9 +117,9 @@ def test_files_become_part_of_a_table(
     assert "allow_missing" in refused("add_data_files", "sales.t", path, ignore_extra_columns=True)
     call("add_data_files", "sales.t", path, ignore_extra_columns=True, allow_missing="true")
     assert table.scan("id = 4").to_pylist() == [{"id": 4, "region": None}]
-    assert "path is text or a list of texts, not 5" in refused("add_data_files", "sales.t", 5)
-    assert "path is text or a list of texts, not NULL" in refused("add_data_files", "sales.t", None)
-    assert "table is text, not NULL" in refused("add_data_files", None, path)
+    assert "path is a string or a list of strings, not 5" in refused("add_data_files", "sales.t", 5)
+    assert "path is a string or a list of strings, not NULL" in refused("add_data_files", "sales.t", None)
+    assert "table is a string, not NULL" in refused("add_data_files", None, path)
 
 
 def test_folders_have_values_of_columns_unless_that_is_not_wanted(
