@@ -107,7 +107,9 @@ def _check_implementation(impl: object, what: str) -> None:
         check_text(text, "macro's SQL")
     for parameter in cast("Sequence[object]", impl.parameters):
         if not isinstance(parameter, MacroParameter):
-            raise InvalidArgument(f"a parameter is a string or a MacroParameter, not {type(parameter).__name__}")
+            raise InvalidArgument(
+                f"a parameter is a string or a MacroParameter, not {type(parameter).__name__}"
+            )
         check_text(parameter.type, "type of a parameter")
         if parameter.default is not None:
             check_text(parameter.default, "default of a parameter")

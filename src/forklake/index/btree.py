@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from forklake.errors import InvalidQuery
 from forklake.index.btree_conditions import NULL_KEY, Fences, answered, holds, limits
 from forklake.index.btree_order import Source, first_rows
 from forklake.index.equal_keys import matching, wanted_keys
@@ -31,7 +30,8 @@ from forklake.index.keyed_segment import (
     write_merged,
     write_sorted,
 )
-from forklake.index.kind import Alive, Found, Hits, Part, Segment, SegmentFile
+from forklake.index.kind import Alive, Found, Part, Segment, SegmentFile
+from forklake.index.kind_families import ConditionKind
 from forklake.index.segment_parquet import ORDINAL, POSITION, Footer, footer_of, kept, read_groups
 from forklake.lazy.arrow import pa
 from forklake.lazy.numpy import np
@@ -48,20 +48,17 @@ _AT_ONCE = 32
 _EVERYTHING = Always(True)
 
 
-class Btree:
+class Btree(ConditionKind):
     """The kind `btree`."""
 
     name = "btree"
     maintain: Maintenance = "commit"
+    no_search = "a B-tree finds rows by conditions such as id > 7: it has nothing to search"
 
     def check(self, spec: IndexSpec) -> Parameters:
         """Keys of all types that have an order."""
         check_columns(spec)
         return parameters_of(self.name).complete(spec.params)
-
-    def train(self, spec: IndexSpec, sample: Iterable[pa.RecordBatch], out: Path) -> SegmentSummary | None:
-        """There is nothing to train."""
-        return None
 
     def build(
         self, spec: IndexSpec, parts: Iterable[Part], out: Path, model: SegmentFile | None = None
@@ -176,20 +173,6 @@ class Btree:
         if rows is None:
             rows = layout.schema.append(pa.field(SEGMENT, pa.int64())).empty_table()
         return as_rows(rows, rows.column(SEGMENT), spec.keys)
-
-    def search(
-        self,
-        spec: IndexSpec,
-        segments: Sequence[Segment],
-        loose: pa.Table | None,
-        query: object,
-        k: int,
-        alive: Alive,
-        params: Parameters,
-        share: float = 1.0,
-    ) -> Hits:
-        """Nothing is searched here."""
-        raise InvalidQuery("a B-tree finds rows by conditions such as id > 7: it has nothing to search")
 
 
 def _found(spec: IndexSpec, hits: list[tuple[int, pa.Table]], with_rows: bool) -> Found:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from forklake.errors import InvalidQuery
 from forklake.index.equal_keys import matching, wanted_keys
 from forklake.index.found_rows import found
 from forklake.index.key_hash import form_of, hashes
@@ -27,7 +26,8 @@ from forklake.index.keyed_segment import (
     write_merged,
     write_sorted,
 )
-from forklake.index.kind import Alive, Found, Hits, Part, Segment, SegmentFile
+from forklake.index.kind import Found, Part, Segment, SegmentFile
+from forklake.index.kind_families import ConditionKind
 from forklake.index.segment_parquet import ORDINAL, POSITION, Footer, footer_of, read_groups
 from forklake.lazy.arrow import pa
 from forklake.lazy.numpy import np
@@ -42,20 +42,17 @@ _AT_ONCE = 32
 """How many row groups are in memory at a time."""
 
 
-class Hash:
+class Hash(ConditionKind):
     """The kind `hash`."""
 
     name = "hash"
     maintain: Maintenance = "commit"
+    no_search = "a hash index finds rows by conditions such as id = 7: it has nothing to search"
 
     def check(self, spec: IndexSpec) -> Parameters:
         """Keys of all types whose values can be equal."""
         check_columns(spec)
         return parameters_of(self.name).complete(spec.params)
-
-    def train(self, spec: IndexSpec, sample: Iterable[pa.RecordBatch], out: Path) -> SegmentSummary | None:
-        """There is nothing to train."""
-        return None
 
     def build(
         self, spec: IndexSpec, parts: Iterable[Part], out: Path, model: SegmentFile | None = None
@@ -114,20 +111,6 @@ class Hash:
         if keys is None:
             return segment.file.facts.entry_count
         return min(segment.file.facts.entry_count, keys.num_rows * _footer(segment).facts["most"][0])
-
-    def search(
-        self,
-        spec: IndexSpec,
-        segments: Sequence[Segment],
-        loose: pa.Table | None,
-        query: object,
-        k: int,
-        alive: Alive,
-        params: Parameters,
-        share: float = 1.0,
-    ) -> Hits:
-        """Nothing is searched here."""
-        raise InvalidQuery("a hash index finds rows by conditions such as id = 7: it has nothing to search")
 
     def _found(self, spec: IndexSpec, segments: Sequence[Segment], keys: pa.Table, with_rows: bool) -> Found:
         known: dict[tuple[str, ...], pa.Array] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,28 +11,7 @@ from forklake.index.kind import Alive, Part, Segment
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId
 from forklake.model.index import SegmentSummary
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFile:
-    """A segment on the disk."""
-
-    path: Path
-    facts: SegmentSummary
-
-    @property
-    def key(self) -> str:
-        return str(self.path)
-
-    @property
-    def file_size_bytes(self) -> int:
-        return self.path.stat().st_size
-
-    def open(self) -> pa.NativeFile:
-        return pa.OSFile(str(self.path))
-
-    def local(self) -> Path:
-        return self.path
+from tests.unit.index.segments import LocalFile as LocalFile
 
 
 def segment(path: Path, facts: SegmentSummary, model: LocalFile | None = None) -> Segment:

@@ -25,13 +25,13 @@ from forklake.index.bm25.searchers import FORMAT, Joint, Place, joint, linked
 from forklake.index.bm25.syntax import Operator, parse
 from forklake.index.bm25.terms import Words
 from forklake.index.bm25.unpacked import Unpacked
-from forklake.index.kind import Alive, Found, Hits, Measure, Part, Segment, SegmentFile
+from forklake.index.kind import Alive, Hits, Measure, Part, Segment, SegmentFile
+from forklake.index.kind_families import SearchKind
 from forklake.index.parameters import Known, one_of
 from forklake.index.ranking import Numbers, hits, living, no_hits
 from forklake.lazy.arrow import pa
 from forklake.lazy.numpy import np
-from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary, Support
-from forklake.model.sql.predicate_tree import Node
+from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary
 from forklake.model.types.data_types import Scalar
 
 _SPARE = 1.2
@@ -44,11 +44,12 @@ _OF_SEARCH = Known(
 )
 
 
-class Bm25:
+class Bm25(SearchKind):
     """Words of one or several text columns, ranked by BM25 with k1 = 1.2 and b = 0.75."""
 
     name = "bm25"
     maintain: Maintenance = "later"
+    no_filter = "an index of words answers searches, and no conditions"
 
     def measures(self, spec: IndexSpec) -> Measure:
         """Higher is better."""
@@ -113,16 +114,6 @@ class Bm25:
                 if dropped:
                     stock.delete_parts(folder, dropped)
                 return _write(folder, spec, kept, out)
-
-    def supports(self, spec: IndexSpec, node: Node) -> Support:
-        """No condition of SQL means what a search does."""
-        return Support.NO
-
-    def filter(
-        self, spec: IndexSpec, segments: Sequence[Segment], node: Node, *, with_rows: bool = False
-    ) -> Found:
-        """Never asked for."""
-        raise InvalidIndex("an index of words answers searches, and no conditions")
 
     def search(
         self,

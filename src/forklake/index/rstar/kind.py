@@ -14,7 +14,8 @@ from pathlib import Path
 
 from forklake.errors import InvalidIndex, InvalidQuery
 from forklake.index.keyed_segment import numbered_batches
-from forklake.index.kind import Alive, Found, Hits, Measure, Part, Segment, SegmentFile
+from forklake.index.kind import Alive, Hits, Measure, Part, Segment, SegmentFile
+from forklake.index.kind_families import SearchKind
 from forklake.index.parameters import Known, whole
 from forklake.index.ranking import hits
 from forklake.index.rstar.boxes import (
@@ -33,8 +34,7 @@ from forklake.index.segment_parquet import SegmentWriter, footer_of, groups_of, 
 from forklake.index.sorted_entries import sorted_tables, with_ordinals
 from forklake.lazy.arrow import pa
 from forklake.lazy.numpy import np
-from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary, Support
-from forklake.model.sql.predicate_tree import Node
+from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary
 from forklake.model.types.data_types import to_sql
 
 _PLACE = "place"
@@ -52,11 +52,12 @@ _OF_INDEX = Known(
 )
 
 
-class Rstar:
+class Rstar(SearchKind):
     """One column of geometries: the nearest ones, or those that meet another."""
 
     name = "rstar"
     maintain: Maintenance = "commit"
+    no_filter = "an index of places answers searches, and no conditions"
 
     def measures(self, spec: IndexSpec) -> Measure:
         """Nearer is better."""
@@ -115,16 +116,6 @@ class Rstar:
                     yield with_ordinals(table, kept)
 
         return _write(spec, entries(), around(grids.reshape(-1, 4)), out)
-
-    def supports(self, spec: IndexSpec, node: Node) -> Support:
-        """No condition of SQL speaks of places."""
-        return Support.NO
-
-    def filter(
-        self, spec: IndexSpec, segments: Sequence[Segment], node: Node, *, with_rows: bool = False
-    ) -> Found:
-        """Never asked for."""
-        raise InvalidIndex("an index of places answers searches, and no conditions")
 
     def search(
         self,

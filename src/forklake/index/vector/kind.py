@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from forklake.errors import InvalidIndex
-from forklake.index.kind import Alive, Found, Hits, Measure, Part, Segment, SegmentFile
+from forklake.index.kind import Alive, Hits, Measure, Part, Segment, SegmentFile
+from forklake.index.kind_families import SearchKind
 from forklake.index.ranking import Numbers
 from forklake.index.vector.definition import (
     Shape,
@@ -33,15 +33,15 @@ from forklake.index.vector.search import Effort, search
 from forklake.index.vector.segments import Writer, merge
 from forklake.lazy.arrow import pa
 from forklake.lazy.numpy import np
-from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary, Support
-from forklake.model.sql.predicate_tree import Node
+from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary
 
 
-class Vector:
+class Vector(SearchKind):
     """Vectors by the metrics `l2`, `cosine` and `ip`, whose distance is the negative inner product."""
 
     name = "vector"
     maintain: Maintenance = "later"
+    no_filter = "an index of vectors answers searches, and no conditions"
 
     def measures(self, spec: IndexSpec) -> Measure:
         """Lower is better."""
@@ -89,16 +89,6 @@ class Vector:
         """Write one segment. Its model is that of the first segment that was built with one."""
         require_faiss()
         return merge(Shape.of(spec), segments, ordinals, out)
-
-    def supports(self, spec: IndexSpec, node: Node) -> Support:
-        """No condition of SQL means what a search does."""
-        return Support.NO
-
-    def filter(
-        self, spec: IndexSpec, segments: Sequence[Segment], node: Node, *, with_rows: bool = False
-    ) -> Found:
-        """Never asked for."""
-        raise InvalidIndex("an index of vectors answers searches, and no conditions")
 
     def search(
         self,
