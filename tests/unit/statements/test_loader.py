@@ -141,7 +141,6 @@ def spelled_out(text: str, dialect: Dialect) -> str:
 
     text = re.sub(r"\bout_of_reach\((\w+)\)", lambda match: out_of_reach(match[1]), text)
     text = re.sub(r"\bnothing_left\(([\w.]+)\)", lambda match: nothing_left(match[1]), text)
-    text = re.sub(r"\bnothing_to_see\(([\w.]+)\)", lambda match: nothing_to_see(match[1]), text)
     text = re.sub(r"\bunseen\(([\w.]+)\)", lambda match: unseen(match[1]), text)
     text = re.sub(r"\bnothing_to_see\(([\w.]+)\)", lambda match: nothing_to_see(match[1]), text)
     text = text.replace("forever()", str(FOREVER))
