@@ -70,6 +70,8 @@ class Known:
     """Ids of rows that a merge of the source has decided of, unseen by the target: that is a change."""
     theirs_decided: frozenset[int] = frozenset()
     """Ids of rows that a merge of the target has decided of, which the source has not seen."""
+    superseded: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    """Rows that had been deleted or moved before, in a commit that both have seen: both knew a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ class Query:
     def conflicts(self, ids: pa.Table) -> list[RowConflict]:
         """Some rows as they were, and as both sides have them."""
         values = ", ".join(
-            f"CASE WHEN max({a}.id) IS NOT NULL THEN any_value({_struct(a, self.columns)}) END AS {name}"
+            f"CASE WHEN max({a}.id) IS NOT NULL THEN {_by_latest('any_value', _struct(a, self.columns))} END "
+            f"AS {name}"
             for a, name in (("b", "base"), ("o", "ours"), ("t", "theirs"))
         )
         found = self.engine.table(
@@ -150,6 +153,13 @@ class Examined:
         return frozenset(self._with(outcome).column("base_file").to_pylist())
 
     @property
+    def are_of_several_bases(self) -> bool:
+        """Whether there are conflicts over rows that were in more than one place before."""
+        several = pc.equal(self.rows.column("is_several"), 1)
+        conflicts = pc.equal(self.rows.column("outcome"), int(Outcome.CONFLICT))
+        return bool(pc.any(pc.and_(conflicts, several)).as_py())
+
+    @property
     def are_deleted_there(self) -> bool:
         """Whether there are rows that the target has no more, and the source has again or otherwise."""
         return bool(pc.any(self._deleted_there()).as_py())
@@ -204,7 +214,7 @@ def ids_at(
     tables: dict[str, pa.Table] = {}
     files: dict[int, DataFileId] = {}
     rows = _rows(engine, [found], columns[:1], "base", tables, files)
-    tables["examined_positions"] = _positions(positions, {}, files)
+    tables["examined_positions"] = _positions(positions, files)
     sql = (
         f"SELECT b.id FROM ({rows}) AS b "
         "SEMI JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position"
@@ -234,11 +244,13 @@ def examine(
     files: dict[int, DataFileId] = {}
     bases = _rows(engine, [found for found, _ in base], columns, "base", tables, files)
     wanted = {file: positions for _, found in base for file, positions in found.items()}
-    tables["examined_positions"] = _positions(wanted, known.deleted_twice, files)
+    tables["examined_positions"] = _positions(
+        wanted, files, twice=known.deleted_twice, superseded=known.superseded
+    )
     for name, ids in (("ours", known.ours_decided), ("theirs", known.theirs_decided)):
         tables[f"decided_by_{name}"] = pa.table({"id": pa.array(sorted(ids), pa.int64())})
     known_rows = (
-        "WITH base AS MATERIALIZED (SELECT b.*, e.twice, "
+        "WITH base AS MATERIALIZED (SELECT b.*, e.twice, e.superseded, "
         "b.id IN (SELECT id FROM decided_by_ours) AS ours_decided, "
         "b.id IN (SELECT id FROM decided_by_theirs) AS theirs_decided "
         f"FROM ({bases}) AS b JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
@@ -271,17 +283,19 @@ def examine(
 
 def _compared(columns: Columns, known: Known) -> str:
     """Each row once, with its places, who changed it, and whether both decided a conflict alike."""
-    ours, theirs, both = (_same(*pair, columns) for pair in (("o", "b"), ("t", "b"), ("o", "t")))
+    ours, theirs = (_by_latest("bool_and", _same(side, "b", columns)) for side in ("o", "t"))
+    both = _same("o", "t", columns)
     took = "true" if known.theirs_changed else "false"
     return f"""
 SELECT b.id, min(b.place) AS base_place, bool_or(b.twice) AS twice,
        any_value(o.place) AS ours_place, any_value(o.position) AS ours_position,
        any_value(t.place) AS theirs_place, any_value(t.position) AS theirs_position,
-       max(o.id) IS NULL OR NOT coalesce(bool_and({ours}), false) OR bool_or(b.ours_decided) AS ours_changed,
-       (max(t.id) IS NULL OR NOT coalesce(bool_and({theirs}), false) OR bool_or(b.theirs_decided)) AND {took}
+       max(o.id) IS NULL OR NOT coalesce({ours}, false) OR bool_or(b.ours_decided) AS ours_changed,
+       (max(t.id) IS NULL OR NOT coalesce({theirs}, false) OR bool_or(b.theirs_decided)) AND {took}
        AS theirs_changed,
        (count(DISTINCT (b.place, b.position)) > 1 OR (bool_or(b.ours_decided) AND bool_or(b.theirs_decided)))
-       AND coalesce(bool_and({both}), false) AS alike
+       AND coalesce(bool_and({both}), false) AS alike,
+       count(DISTINCT (b.place, b.position)) > 1 AS several
   FROM base AS b LEFT JOIN ours AS o ON o.id = b.id LEFT JOIN theirs AS t ON t.id = b.id
  GROUP BY b.id"""
 
@@ -298,7 +312,8 @@ _OUTCOMES = """SELECT c.id AS row_id, b.file AS base_file, o.file AS ours_file, 
                  WHEN c.ours_changed AND c.theirs_changed THEN CASE WHEN c.alike THEN 0 ELSE 3 END
                  WHEN c.ours_changed THEN 1 ELSE 2 END AS INTEGER) AS outcome,
        CAST(o.file IS NOT NULL AND NOT o.seen AND t.file IS NULL AS INTEGER) AS only_ours,
-       CAST(t.file IS NOT NULL AND NOT t.seen AND o.file IS NULL AS INTEGER) AS only_theirs
+       CAST(t.file IS NOT NULL AND NOT t.seen AND o.file IS NULL AS INTEGER) AS only_theirs,
+       CAST(c.several AS INTEGER) AS is_several
   FROM compared AS c
   JOIN examined_files AS b ON b.place = c.base_place
   LEFT JOIN examined_files AS o ON o.place = c.ours_place
@@ -331,9 +346,10 @@ def _rows(
 
 def _positions(
     wanted: Mapping[DataFileId, Positions],
-    twice: Mapping[DataFileId, Positions],
     files: Mapping[int, DataFileId],
+    **flags: Mapping[DataFileId, Positions],
 ) -> pa.Table:
+    """Positions of files, each with whether it is among those of every flag."""
     numbers = {file: place for place, file in files.items()}
     nothing = pa.array([], pa.int64())
     parts = [
@@ -341,12 +357,20 @@ def _positions(
             {
                 "place": pa.repeat(pa.scalar(numbers[file], pa.int64()), len(positions)),
                 "position": positions,
-                "twice": pc.is_in(positions, value_set=twice.get(file, nothing)),
+                **{
+                    flag: pc.is_in(positions, value_set=named.get(file, nothing))
+                    for flag, named in flags.items()
+                },
             }
         )
         for file, positions in wanted.items()
     ]
     return pa.concat_tables(parts)
+
+
+def _by_latest(aggregate: str, value: str) -> str:
+    """What holds for a row as it was before: where it was in several places, those that came later count."""
+    return f"coalesce({aggregate}({value}) FILTER (WHERE NOT b.superseded), {aggregate}({value}))"
 
 
 def _same(one: str, other: str, columns: Columns) -> str:

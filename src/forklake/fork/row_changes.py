@@ -18,8 +18,8 @@ from forklake.engine.local import Engine
 from forklake.errors import CommitConflict
 from forklake.fork.catalog_state import Side
 from forklake.fork.net_rows import Added, Resolved, RowChanges
-from forklake.fork.touched_rows import LostPositions, Touched, no_positions, touched_rows
-from forklake.fork.version_vectors import Divergence, Event, Events, VersionVector
+from forklake.fork.touched_rows import LostPositions, Touched, lost_rows, no_positions, touched_rows
+from forklake.fork.version_vectors import NOTHING, Divergence, Event, Events, VersionVector
 from forklake.lazy.arrow import pa, pc
 from forklake.lazy.properties import lazy_property
 from forklake.model.changes import UNLESS_THERE, Change, Verb
@@ -287,14 +287,11 @@ class RowComparison:
             self._theirs_took_rows(table),
             *self._changed_by_both(table, doubtful),
         )
-        examined = examine(
-            self._engine,
-            ours.table.columns,
-            base,
-            Candidates(ours, here_now),
-            Candidates(theirs, targets),
-            known,
-        )
+        sides = Candidates(ours, here_now), Candidates(theirs, targets)
+        examined = examine(self._engine, ours.table.columns, base, *sides, known)
+        if examined.are_of_several_bases:
+            known = replace(known, superseded=self._superseded(table, doubtful))
+            examined = examine(self._engine, ours.table.columns, base, *sides, known)
         if examined.are_deleted_there:
             examined = examined.changed_there_only(self._ids_changed_there(table, theirs, ours))
         if examined.are_deleted_here:
@@ -421,6 +418,21 @@ class RowComparison:
     def _touched(self, events: Events, files: Collection[DataFileId]) -> PositionsByFile:
         found = touched_rows(self._database, self._lost, events, files)
         return {file: touched.positions for file, touched in found.items()}
+
+    def _superseded(self, table: TableId, doubtful: PositionsByFile) -> PositionsByFile:
+        """Rows of which both sides have seen that they were deleted or moved.
+
+        Who moved them without having seen that has not changed what both have known since.
+        """
+        if self._relation is None:
+            return {}
+        by_theirs, by_ours = self._relation.ours.floor, self._relation.theirs.floor
+        catalogs = {*by_ours.catalogs, *(catalog for catalog, _ in by_ours.tables)}
+        seen = {
+            catalog: min(by_ours.seen(catalog, table), by_theirs.seen(catalog, table)) for catalog in catalogs
+        }
+        seen = {catalog: snapshot for catalog, snapshot in seen.items() if snapshot != NOTHING}
+        return lost_rows(self._database, self._lost, seen, doubtful)
 
     def _theirs_took_rows(self, table: TableId) -> bool:
         met = () if self._met is None else self._met().events

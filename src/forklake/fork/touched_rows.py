@@ -5,7 +5,7 @@ A catalog stores what a file has lost in all: what one commit took is what was l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,7 +14,7 @@ from forklake.data.parquet.positions import ascending, united, without
 from forklake.data.storage.storage import Storage
 from forklake.fork.version_vectors import Events
 from forklake.lazy.arrow import pa
-from forklake.model.ids import DataFileId, DeleteFileId, SnapshotId
+from forklake.model.ids import CatalogId, DataFileId, DeleteFileId, SnapshotId
 from forklake.model.table.files import DeleteFile
 from forklake.scan.scan_plan import Positions
 from forklake.store.backend import Database
@@ -115,3 +115,21 @@ def touched_rows(
         file: Touched(united(parts), united(retired.get(file, [no_positions()])))
         for file, parts in found.items()
     }
+
+
+def lost_rows(
+    database: Database,
+    lost: LostPositions,
+    seen: Mapping[CatalogId, SnapshotId],
+    files: Collection[DataFileId],
+) -> dict[DataFileId, Positions]:
+    """What some files lost in any of some catalogs, each up to a snapshot."""
+    found: dict[DataFileId, list[Positions]] = {}
+    for (catalog, file), history in file_histories(database, seen.keys(), files).items():
+        if history.end is not None and history.end <= seen[catalog]:
+            positions = pa.array(range(history.record_count), pa.int64())
+        else:
+            positions = _lost_before(history, SnapshotId(seen[catalog] + 1), lost)
+        if len(positions):
+            found.setdefault(file, []).append(positions)
+    return {file: united(parts) for file, parts in found.items()}

@@ -288,3 +288,39 @@ def test_a_row_whose_file_only_others_had_was_deleted_here_by_a_merge_and_does_n
     with pytest.raises(forklake.MergeConflict, match="changed the same rows: 1"):
         lake.merge(parent, behind)
     assert 1000 not in {row["id"] for row in behind.table("t").to_pylist()}
+
+
+# ---- Rows are moved by who does not know what became of them elsewhere ---
+
+
+def moved_before_and_after(lake: forklake.Lake) -> tuple[forklake.Catalog, forklake.Catalog]:
+    """One updated rows; the other moved these before it heard of that, and again afterwards."""
+    x, f = lake.fork_many("p", ["x", "f"])
+    update(0, 5)(x)
+    for first in (1000, 2000):
+        append(first, LARGE)(f)
+        f.compact()
+        lake.merge("x", into="f")
+    return x, f
+
+
+@pytest.mark.parametrize("change", [delete(2), update(2), delete(0, 5)], ids=["delete", "update", "all"])
+def test_a_row_that_was_moved_before_and_after_an_update_came_is_as_the_update_left_it(
+    lake: forklake.Lake, parent: forklake.Catalog, change: Change
+) -> None:
+    x, f = moved_before_and_after(lake)
+    change(x)
+    rows = x.table("t").count()
+    settle(lake, "f", "x")
+    assert f.table("t").count() == rows + 2 * LARGE
+
+
+def test_a_conflict_shows_what_both_knew_last(lake: forklake.Lake, parent: forklake.Catalog) -> None:
+    x, f = moved_before_and_after(lake)
+    update(2, 2)(x)
+    delete(3, 2)(f)
+    for source, into in (("x", "f"), ("f", "x")):
+        (conflict,) = lake.merge(source, into, dry_run=True).conflicts
+        (row,) = conflict.rows()
+        versions = {row.base["v"], *(side["v"] for side in (row.ours, row.theirs) if side is not None)}
+        assert (row.base["id"], row.base["v"], versions) == (3, 1, {1, 2})
