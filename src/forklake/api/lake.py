@@ -194,7 +194,8 @@ class Lake(LakeMaintenance):
         author = author_of(**info)
         taken, target = self._name(source), self._name(into)
         merger = merges.Merger(self._context)
-        return merger.merge(taken, target, author, merges.MergeOptions(prefer, chosen, dry_run, progress))
+        options = merges.MergeOptions(prefer, chosen, dry_run=dry_run, progress=progress)
+        return merger.merge(taken, target, author, options)
 
     def replay(
         self,

@@ -62,8 +62,15 @@ class MergeOptions:
     """Whose version of such a row counts; without it, a merge is refused."""
     tables: tuple[str, ...] | None = None
     """The tables that are merged; None for everything."""
+    table_ids: tuple[TableId, ...] = ()
+    """The same by their ids."""
     dry_run: bool = False
     progress: OnProgress | None = None
+
+    @property
+    def of_some_tables(self) -> bool:
+        """Whether only some tables are merged."""
+        return self.tables is not None or bool(self.table_ids)
 
     def check(self) -> None:
         """Refuse what can be refused without looking."""
@@ -170,7 +177,7 @@ class Merger:
         changes = builder.planned.changes
         found = [
             *self._conflicts(builder, changes, compared),
-            *(_names_taken(builder, changes) if options.tables is not None else ()),
+            *(_names_taken(builder, changes) if options.of_some_tables else ()),
             *_row_conflicts(builder, compared.rows, compared.met),
         ]
         last = compared.net.last
@@ -192,9 +199,9 @@ class Merger:
         ours = Side(self._context.states.get(ours_head), ours_head)
         theirs = Side(self._context.states.get(theirs_head), theirs_head)
         done, chosen = events(self._database, known.ours), None
-        if options.tables is not None:
-            tables = [_table_named(name, ours, theirs) for name in options.tables]
-            chosen = frozenset(_with_schemas(tables, ours, theirs))
+        if options.of_some_tables:
+            tables = [_table_named(name, ours, theirs) for name in options.tables or ()]
+            chosen = frozenset(_with_schemas([*tables, *options.table_ids], ours, theirs))
             done = done.of_objects(chosen)
         met = UnseenEvents(self._database, known.theirs)
         compared = RowComparison(

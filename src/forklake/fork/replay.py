@@ -1,8 +1,8 @@
 """Replaying a fork: what it did is put on top of another catalog as that is now, where it can be.
 
-The fork gets what the other one did since, and keeps its own changes. Rows that both changed are as the other
-one has them, and so are tables and other objects whose definitions both changed. What the fork did to those
-is listed, and stays readable in its history.
+The fork gets what the other one did since, and keeps its own changes, also those of tables that only the
+other one altered. Rows that both changed are as the other one has them, and so are tables and other objects
+whose definitions both changed. What the fork did to those is listed, and stays readable in its history.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from forklake.commit.conflicts import YIELDING
 from forklake.display import Shown
 from forklake.errors import MergeConflict
 from forklake.fork.definition_changes import kind_of
-from forklake.fork.merge import SAME_ROWS, MergeOptions, Merger, Prepared
+from forklake.fork.merge import SAME_ROWS, MergeOptions, Merger
 from forklake.model.changes import Conflict
-from forklake.model.ids import SnapshotId
+from forklake.model.ids import SnapshotId, TableId
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author
 
@@ -65,29 +66,74 @@ class Replay:
     ) -> ReplayResult:
         """Replay, or say what would happen."""
         if dry_run:
-            found = self._merger.prepare(fork, onto, MergeOptions(progress=progress))
-            at = found.compared.theirs.head.snapshot_id
-            return ReplayResult(fork, onto, at, None, tuple(found.conflicts))
+            found = self._compare(fork, onto, progress)
+            return ReplayResult(fork, onto, found.at, None, found.refused)
         with self._actions.temporary_fork(onto) as beside:
             # On top of the other catalog, definitions of the fork fit to rows that were written before them.
-            found = self._merger.prepare(fork, beside, MergeOptions(progress=progress))
-            before, at = (side.head.snapshot_id for side in (found.compared.ours, found.compared.theirs))
-            objects = _objects(found)
-            if objects:
-                self._actions.restore_objects(objects, found.compared.relation.since)
+            found = self._compare(fork, beside, progress)
+            if found.objects:
+                self._actions.restore_objects(found.objects, found.since)
+            made: SnapshotId | None = None
             try:
-                self._merger.merge(fork, beside, author, MergeOptions(prefer="target", progress=progress))
-                result = self._merger.merge(
-                    beside, fork, author, MergeOptions(prefer="source", progress=progress)
-                )
+                if found.outdated:
+                    some = MergeOptions("source", table_ids=found.outdated, progress=progress)
+                    made = self._merger.merge(beside, fork, author, some).snapshot
+                self._merger.merge(fork, beside, author, MergeOptions("target", progress=progress))
+                rest = MergeOptions("source", progress=progress)
+                made = self._merger.merge(beside, fork, author, rest).snapshot or made
             except MergeConflict:
-                if objects:
-                    self._actions.restore(before)
+                if found.objects or found.outdated:
+                    self._actions.restore(found.before)
                 raise
-            return ReplayResult(fork, onto, at, result.snapshot, tuple(found.conflicts))
+            return ReplayResult(fork, onto, found.at, made, found.refused)
+
+    def _compare(self, fork: str, onto: str, progress: OnProgress | None) -> _Compared:
+        """What stands in the way, and what the fork gets before its own changes are put on top of it."""
+        found = self._merger.prepare(fork, onto, MergeOptions(progress=progress))
+        met: dict[int, set[str]] = {}
+        for conflict in found.conflicts:
+            if kind_of(conflict.ours) is not None and conflict.rule != SAME_ROWS:
+                met.setdefault(conflict.ours.object_id, set()).add(conflict.rule)
+        outdated = self._mergeable(fork, onto, {number for number, rules in met.items() if rules <= YIELDING})
+        ours, theirs = found.compared.ours.head, found.compared.theirs.head
+        return _Compared(
+            ours.snapshot_id,
+            theirs.snapshot_id,
+            found.compared.relation.since,
+            tuple(sorted(met.keys() - outdated)),
+            tuple(sorted(outdated)),
+            tuple(
+                conflict
+                for conflict in found.conflicts
+                if conflict.rule == SAME_ROWS or conflict.ours.object_id not in outdated
+            ),
+        )
+
+    def _mergeable(self, fork: str, onto: str, tables: set[int]) -> set[TableId]:
+        """Those of some tables whose definitions the fork can take over, and keep its changes."""
+        left = set(map(TableId, tables))
+        while left:
+            options = MergeOptions("source", table_ids=tuple(sorted(left)))
+            found = self._merger.prepare(onto, fork, options)
+            met = {TableId(conflict.ours.object_id) for conflict in found.conflicts}
+            if not met:
+                break
+            left = left - met if met & left else set()
+        return left
 
 
-def _objects(found: Prepared) -> list[int]:
-    """Objects of the fork that stand in the way with their definitions."""
-    changes = [conflict.ours for conflict in found.conflicts if conflict.rule != SAME_ROWS]
-    return sorted({change.object_id for change in changes if kind_of(change) is not None})
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A fork and another catalog, before a replay."""
+
+    before: SnapshotId
+    """Where the fork stands."""
+    at: SnapshotId
+    """Where the other one stands."""
+    since: SnapshotId
+    """Up to here, the other one has seen the history of the fork."""
+    objects: tuple[int, ...]
+    """Objects of the fork that stand in the way with their definitions, or with rows that fit to none."""
+    outdated: tuple[TableId, ...]
+    """Tables that only the other one altered: what the fork wrote fits to their new definitions."""
+    refused: tuple[Conflict, ...]

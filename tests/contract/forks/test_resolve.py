@@ -361,6 +361,51 @@ def test_a_replay_keeps_definitions_of_the_fork_and_drops_what_the_parent_droppe
     assert parent.table("t").scan("mine = 'x'").count() == 5
 
 
+def test_a_replay_keeps_rows_of_tables_that_only_the_parent_altered(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    fork.table("t").append(fresh(1, 1000))
+    fork.table("t").update({"v": "1"}, "id < 3")
+    fork.table("t").delete("id = 5")
+    fork.table("u").append(fresh(1, 1000))
+    fork.table("u").update({"v": "1"}, "id = 1")
+    parent.table("t").update({"v": "2"}, "id = 2")
+    parent.table("t").add_column("more", "INT", default=7)
+    parent.table("t").rename_column("s", "z")
+    parent.table("u").rename_column("s", "z")
+    dry = lake.replay("f", onto="p", dry_run=True)
+    done = lake.replay("f", onto="p", author="ada")
+    (conflict,) = done.refused
+    assert ([row.row_id for row in conflict.rows()], dry.refused) == ([2], done.refused)
+    assert (done.snapshot, fork.snapshots()[-1].author) == (fork.snapshot, "ada")
+    rows = {**base(_0=1, _1=1, _2=2), 1000: 0}
+    del rows[5]
+    assert [column.name for column in fork.table("t").columns] == ["id", "v", "z", "more"]
+    for catalog in (fork, parent):
+        assert values(catalog) == rows
+        assert catalog.table("t").scan("more = 7").count() == len(rows)
+        assert values(catalog, "u") == {**base(_1=1), 1000: 0}
+        lake.merge("f", into="p")
+    assert fork.diff("p").is_empty
+
+
+def test_a_replay_leaves_out_rows_that_do_not_fit_to_what_the_parent_requires(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    fork.table("t").append(pa.table({"id": [1000], "v": [None]}, pa.schema({"id": "int64", "v": "int64"})))
+    fork.table("u").append(fresh(1, 1000))
+    parent.table("t").set_nullable("v", False)
+    parent.table("u").add_column("more", "INT")
+    done = lake.replay("f", onto="p")
+    assert {conflict.ours.name for conflict in done.refused} == {"t"}
+    assert (fork.table("t").count(), fork.table("u").count()) == (ROWS, ROWS + 1)
+    assert not fork.table("t").columns[1].nullable
+    lake.merge("f", into="p")
+    assert parent.table("u").count() == ROWS + 1
+
+
 def test_only_the_rows_that_a_merge_decided_of_count_as_decided(
     lake: forklake.Lake, parent: forklake.Catalog
 ) -> None:
