@@ -138,6 +138,9 @@ def url_of(form: str, password: str, port: int) -> str:
 
 @calm
 @given(st.sampled_from(URLS), PASSWORDS)
+@example("sqlite://user:SECRET@127.0.0.1:PORT/db", "QQQQ?ZZZZ")
+@example("duckdb:user:SECRET@127.0.0.1:PORT/db", "QQQQ?ZZZZ=JJJJ")
+@example("sqlite://user:SECRET@127.0.0.1:PORT/db", "QQQQ/ZZZZ#JJJJ")
 @example(URLS[0], "QQQQ%ZZZZ")
 @example(URLS[0], "QQQQ?ZZZZ")
 @example(URLS[0], "QQQQ@ZZZZ")

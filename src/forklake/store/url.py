@@ -90,11 +90,15 @@ def _file(kind: str, url: str) -> LakeUrl:
     others = [name for name, _ in query if name not in ours]
     if others:
         hint = ": SQLite has no schemas, use one file for each lake" if others[0] == "metadata_schema" else ""
-        raise InvalidUrl(f"{kind} URLs have no option {others[0]!r}{hint}")
+        # What follows a ? in a password is no option: somebody took this for the URL of a server.
+        named = "@" not in parts.query and ":" not in (parts.netloc or parts.path)
+        option = f"option {others[0]!r}" if named else "such option"
+        raise InvalidUrl(f"{kind} URLs have no {option}{hint}")
     name = unquote(parts.path).removeprefix("/")
-    if parts.fragment:
+    if parts.fragment and not parts.netloc and ":" not in parts.path:
         raise InvalidUrl(f"write %23 for the # in a file name: {kind}:///{quote(name)}%23…")
-    if parts.netloc or not name or name.endswith("/") or ":memory:" in name or not _is_storable(name):
+    is_file = bool(name) and not name.endswith("/") and ":memory:" not in name and _is_storable(name)
+    if parts.netloc or parts.fragment or not is_file:
         raise InvalidUrl(
             f"this does not name a file: write {kind}:///relative/path or {kind}:////absolute/path"
         )
