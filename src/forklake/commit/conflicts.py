@@ -39,6 +39,8 @@ EVERYTHING = frozenset(Verb) - CATALOG_VERBS
 TAKEN = "the name is taken"
 OUTDATED = "rows were written for the old definition"
 ALTERED = "its columns were altered"
+COMMENTED = "a comment was set on its columns"
+INDEXED = "an index was created on its columns"
 INDEX_TAKEN = "the table has an index of that name"
 YIELDING = frozenset({OUTDATED, ALTERED})
 """Where it is enough to know of theirs before ours is made: the other way round, they do not collide."""
@@ -142,12 +144,12 @@ RULES: tuple[Rule, ...] = (
     Rule("rows were added that ours has not looked at", INSERTS, INSERTS, ours_looked),
     Rule("both set the same tag", TAGS, TAGS, same_tag),
     Rule(ALTERED, RESHAPES, COLUMN_TAGS, same_object),
-    Rule("a comment was set on its columns", COLUMN_TAGS, RESHAPES, same_object),
+    Rule(COMMENTED, COLUMN_TAGS, RESHAPES, same_object),
     Rule(INDEX_TAKEN, CREATES_INDEX, CREATES_INDEX, same_index),
     Rule("the index is gone", DROPS_INDEX, DROPS_INDEX | BUILDS_INDEX, same_index),
     Rule("the index was built for the same files", BUILDS_INDEX, BUILDS_INDEX, same_segment),
     Rule(ALTERED, RESHAPES, CREATES_INDEX, same_object),
-    Rule("an index was created on its columns", CREATES_INDEX, RESHAPES, same_object),
+    Rule(INDEXED, CREATES_INDEX, RESHAPES, same_object),
     Rule("its indexes were changed", CREATES_INDEX | DROPS_INDEX, DROPS, same_object),
     # What is built finds the same rows in the same files, whatever else becomes of them.
     Rule("ours restores it as it was before that", EVERYTHING - BUILDS_INDEX, RESTORES, ours_restores),

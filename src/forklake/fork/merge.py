@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from forklake.commit.conflicts import (
+    ALTERED,
+    COMMENTED,
     CREATES,
     DML,
     DROPS,
+    INDEXED,
     MERGE_RULES,
     RENAMES,
     RETIRES,
@@ -40,8 +43,9 @@ from forklake.fork.net_rows import RowChanges
 from forklake.fork.row_changes import Prefer, RowComparison
 from forklake.fork.version_vectors import Divergence, Events, UnseenEvents, brought, events, relation
 from forklake.lazy.properties import lazy_property
+from forklake.model.alike import alike
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
-from forklake.model.ids import SnapshotId, TableId
+from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, Head
@@ -244,7 +248,7 @@ class Merger:
         reported: set[int] = set()
         for conflict in conflicts(theirs, alone, MERGE_RULES):
             is_free = conflict.rule == TAKEN and builder.is_free(conflict.ours)
-            if not is_free and not undone.holds(conflict):
+            if not is_free and not undone.holds(conflict) and not _leaves_columns(conflict, compared):
                 reported.add(conflict.ours.object_id)
                 yield conflict
         for gone in builder.gone:
@@ -315,6 +319,24 @@ class _Undone:
             compared = RowComparison(self._database, self._engine, self._now, self._before, done, self._since)
             self._changed = {changes.table for changes in compared.changes() if not changes.shown.is_empty}
         return table not in self._changed
+
+
+def _leaves_columns(conflict: Conflict, compared: Compared) -> bool:
+    """Whether a table was altered, but for the columns that the other side commented or built an index on."""
+    if conflict.rule not in (ALTERED, COMMENTED, INDEXED):
+        return False
+    change, side = conflict.ours, compared.ours
+    if conflict.rule != ALTERED:
+        change, side = conflict.theirs, compared.theirs
+    tables = [each.table(change.object_id) for each in (compared.ours, compared.theirs)]
+    one, other = ({c.id: c.data_type for c in table.walk()} if table else {} for table in tables)
+    detail = change.detail or ""
+    if change.verb is Verb.TAG_COLUMN:
+        columns = [ColumnId(int(detail.partition(":")[0]))]
+    else:
+        found = alike(detail, side.indexes(change.object_id))
+        columns = [column for index in found for column in (*index.keys, *index.include)]
+    return bool(columns) and all(c in one and c in other and one[c] == other[c] for c in columns)
 
 
 def _depends_on_rows(change: Change) -> bool:

@@ -390,6 +390,52 @@ def test_a_replay_keeps_rows_of_tables_that_only_the_parent_altered(
     assert fork.diff("p").is_empty
 
 
+@pytest.mark.parametrize(
+    "mark",
+    [
+        lambda table: table.comment("mine", column="v"),
+        lambda table: table.create_index("mine", kind="hash", columns=["id"]),
+    ],
+    ids=["comment", "index"],
+)
+def test_columns_that_one_side_left_alone_can_be_commented_and_indexed_by_the_other(
+    lake: forklake.Lake, parent: forklake.Catalog, mark: Any
+) -> None:
+    fork, gone = lake.fork_many("p", ["f", "gone"])
+    for catalog in (fork, gone):
+        mark(catalog.table("t"))
+        catalog.table("t").append(fresh(1, 1000))
+    parent.table("t").add_column("more", "INT", default=7)
+    before = lake.fork("p", "before")
+    with pytest.raises(MergeConflict, match='Merge "p" into "f" first'):
+        lake.merge("f", into="p")
+    assert lake.replay("f", onto="before").refused == ()
+    lake.merge("p", into="f")
+    lake.merge("f", into="p")
+    lake.merge("f", into="before")
+    for catalog in (fork, parent, before):
+        table = catalog.table("t")
+        assert table.scan("more = 7").count() == ROWS + 1
+        assert [table.scan(f"id = {key}").count() for key in (1, 1000)] == [1, 1]
+        assert table.tags(column="v") or table.indexes()
+
+
+def test_columns_that_one_side_dropped_are_not_commented_or_indexed_by_the_other(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    fork.table("t").comment("mine", column="v")
+    fork.table("u").create_index("mine", kind="hash", columns=["v"])
+    for name in ("t", "u"):
+        parent.table(name).drop_column("v")
+    for source, into, rules in (
+        ("f", "p", {"its columns were altered"}),
+        ("p", "f", {"a comment was set on its columns", "an index was created on its columns"}),
+    ):
+        found = lake.merge(source, into, dry_run=True).conflicts
+        assert ({c.ours.name for c in found}, {c.rule for c in found}) == ({"t", "u"}, rules)
+
+
 def test_a_replay_leaves_out_rows_that_do_not_fit_to_what_the_parent_requires(
     lake: forklake.Lake, parent: forklake.Catalog
 ) -> None:
