@@ -17,6 +17,7 @@ import forklake
 from forklake.errors import MergeConflict
 from tests.property.merge_checks import Rows, check_difference, check_feed, check_positions, counted, merged
 from tests.property.merge_model import Event, Known, Prefer
+from tests.property.merge_taken_back import NOBODY, TAKEN_BACK, Written
 
 LEAST_CATALOGS, MOST_CATALOGS = 8, 11
 LIMITS = {"files": 0, "mixed": 10, "inlined": None}
@@ -40,14 +41,18 @@ VERBS = {
 }
 MOVES = {"flush": 3, "compact": 3, "rewrite_deletes": 3}
 """In every other program."""
-FURTHER = {"prefer": {"contest": 8}, "tables": {"merge_tables": 8}, "restore": {"restore": 4}}
-"""Verbs by what they need: `merge(prefer=)`, `merge(tables=)`, `table.restore` and `catalog.restore`."""
+FURTHER = {
+    "prefer": {"contest": 8},
+    "tables": {"merge_tables": 8},
+    "restore": {"restore": 4},
+    "undo": {"undo": 4},
+    "replay": {"replay": 4},
+}
+"""Verbs by what they need, such as `merge(prefer=)` and `merge(tables=)`."""
 ENABLED: frozenset[str] = frozenset(FURTHER)
 """What of that programs use."""
 LOOK_CLOSELY = 0.3
 """The share of merges before which differences are read, and the feed afterwards."""
-NOBODY = -1
-"""The last event of a row that two have changed: no more of that."""
 
 
 class Program:
@@ -64,6 +69,8 @@ class Program:
             self.verbs |= FURTHER[feature]
         self.known: dict[str, Known] = {}
         self.past: dict[str, dict[int, Known]] = {}
+        self.written: dict[str, dict[int, Written]] = {}
+        """What commits did to rows, by catalog and snapshot."""
         self.parents: dict[str, str] = {}
         self.latest: dict[tuple[str, int], int] = {}
         """The event that wrote each row last, whoever knows of it."""
@@ -71,7 +78,7 @@ class Program:
         self.ids: dict[tuple[str, int], int] = {}
         """The id that each row was given."""
         root = lake.create_catalog(f"{self.prefix}_0")
-        self.known[root.name], self.past[root.name] = Known(), {}
+        self.known[root.name], self.past[root.name], self.written[root.name] = Known(), {}, {}
         for table in random.sample(list(LIMITS), 2):
             self.create(root, table)
         self.defining = self.random.choice(sorted(self.defined))
@@ -100,7 +107,10 @@ class Program:
         name = random.choice(list(self.known))
         if verb in ("fork", "fork_past") and len(self.known) >= MOST_CATALOGS:
             verb = "merge"
-        getattr(self, verb)(name)
+        if verb in TAKEN_BACK:
+            TAKEN_BACK[verb](self, name)
+        else:
+            getattr(self, verb)(name)
 
     def fork(self, name: str, at: int | None = None) -> str:
         made = f"{self.prefix}_{next(self.names)}"
@@ -113,6 +123,9 @@ class Program:
             timestamp: old for timestamp, old in inherited.items() if at is None or timestamp <= at
         }
         self.past[made][forked.snapshot] = self.known[made].copy()
+        self.written[made] = {
+            timestamp: old for timestamp, old in self.written[name].items() if at is None or timestamp <= at
+        }
         self.parents[made] = name
         return made
 
@@ -125,7 +138,7 @@ class Program:
         if len(self.known) > LEAST_CATALOGS:
             self.say(f"drop {name}")
             self.lake.drop_catalog(name)
-            del self.known[name], self.past[name]
+            del self.known[name], self.past[name], self.written[name]
 
     def materialize(self, name: str) -> None:
         self.say(f"materialize {name}")
@@ -174,41 +187,6 @@ class Program:
         self.random.choice((self.delete_keys, self.update_keys))(name, table, keys)
         self.latest |= {(table, key): NOBODY for key in keys}
 
-    def restore(self, name: str) -> None:
-        """Let a table, or all, be what they were; if nobody has done anything that this catalog missed."""
-        known, catalog = self.known[name], self.lake.catalog(name)
-        at = self.random.choice(sorted(self.past[name])[-8:])
-        then = self.past[name][at]
-        tables = sorted(known.rows) if self.random.random() < 0.5 else [self.table_of(name)]
-        if not all(self.knows_all(name, table) for table in tables):
-            return
-        self.say(f"restore {tables} of {name} at {at}")
-        if len(tables) > 1:
-            catalog.restore(at)
-        else:
-            catalog.table(tables[0]).restore(at)
-        for table in tables:
-            old, now = then.live(table), known.live(table)
-            values = {key: old.get(key) for key in old.keys() | now.keys() if old.get(key) != now.get(key)}
-            # Rows are in the files of then, too.
-            event = Event(next(self.numbers), table, "move", frozenset(old.keys() | now.keys()))
-            known.write(event, values)
-            self.latest |= {(table, key): event.number for key in values}
-            if then.columns[table].names != known.columns[table].names:
-                self.defined[table] = next(self.numbers)
-                event = Event(self.defined[table], table, "definition")
-                known.define(event, then.columns[table].names)
-        self.committed(name, tables)
-
-    def knows_all(self, name: str, table: str) -> bool:
-        """Whether a catalog knows all that was done to a table anywhere."""
-        known = self.known[name]
-        return all(not other.unknown_to(known, [table]) for other in self.known.values()) and all(
-            key in known.rows[table] and known.rows[table][key].event == event
-            for (where, key), event in self.latest.items()
-            if where == table
-        )
-
     def some_keys(self, name: str, table: str) -> list[int]:
         """Rows that nobody has changed without this catalog knowing; near each other, or anywhere."""
         versions = self.known[name].rows[table]
@@ -233,9 +211,12 @@ class Program:
         if values:
             work(self.lake.catalog(name).table(table))
             event = Event(next(self.numbers), table, "rows", frozenset(values))
+            live = self.known[name].live(table)
             self.known[name].write(event, dict(values))
             self.latest |= {(table, key): event.number for key in values}
             self.committed(name, [table])
+            before = {key: live.get(key) for key in values}
+            self.written[name][self.lake.catalog(name).snapshot] = Written(event.number, table, before)
 
     def table_of(self, name: str) -> str:
         return self.random.choice(sorted(self.known[name].rows))
@@ -343,6 +324,35 @@ class Program:
         source = self.random.choice([name for name in self.known if name != into])
         self.try_merge(source, into, tables=[self.table_of(into)])
 
+    def replay(self, name: str) -> None:
+        """Put what a fork did on top of its parent, or of another; where both changed a row, without it."""
+        parent = self.parents.get(name)
+        others = [other for other in self.known if other != name]
+        onto = parent if parent in self.known and self.random.random() < 0.7 else self.random.choice(others)
+        ours, theirs = self.known[name], self.known[onto]
+        contested, differing = theirs.contested(ours), theirs.differing(ours)
+        self.say(f"replay {name} onto {onto}")
+        before = self.lake.catalog(onto).snapshot
+        refused = {conflict.ours.name for conflict in self.lake.replay(name, onto).refused}
+        assert {table for table, _ in differing} <= refused <= {table for table, _ in contested}
+        assert self.lake.catalog(onto).snapshot == before
+        changed = {event.table for event in theirs.unknown_to(ours)}
+        ours.take(theirs, None, "source", self.decisions(differing))
+        self.committed(name, changed)
+        assert not self.lake.merge(name, onto, dry_run=True).conflicts
+
+    def decisions(self, differing: Collection[tuple[str, int]]) -> dict[str, Event]:
+        """What was decided of rows, by table: some are written anew as they were, which changes files."""
+        return {
+            table: Event(
+                next(self.numbers),
+                table,
+                "move",
+                frozenset(key for where, key in differing if where == table),
+            )
+            for table in {table for table, _ in differing}
+        }
+
     def merge_of(self, source: str, into: str) -> None:
         """Merge, and where the target has a newer definition, the other way round before.
 
@@ -389,12 +399,7 @@ class Program:
         found = {entry.name.split(".")[1]: (entry.rows_added, entry.rows_removed) for entry in result.tables}
         for table in undecided - moved:
             assert found.get(table, (0, 0)) == expected[table], f"the merge counts rows of {table}"
-        decided: dict[str, Event] = {}
-        for table in {table for table, _ in differing}:
-            keys = frozenset(key for where, key in differing if where == table)
-            # Some are written anew as they were, which counts as a change of files.
-            decided[table] = Event(next(self.numbers), table, "move", keys)
-        theirs.take(ours, tables, prefer or "source", decided)
+        theirs.take(ours, tables, prefer or "source", self.decisions(differing))
         self.committed(into, changed)
         for table in changed if is_close else ():
             check_feed(target.table(table), past[table], before, self.rows_by_id(into, table))

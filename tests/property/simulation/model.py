@@ -109,6 +109,30 @@ class State:
         }
         return self._with(event, versions)
 
+    def only_since(self, before: State) -> Event | None:
+        """The event that came since, if it was one and changed rows alone."""
+        events = self.events - before.events
+        (event,) = events if len(events) == 1 else (None,)
+        return None if event is None or event.is_special or self.tables != before.tables else event
+
+    def is_as_left_by(self, event: Event, then: State) -> bool:
+        """Whether there are rows that an event changed, and they are as they were then."""
+        table = event.table
+        rows, now = then.rows.get(table, {}), self.rows.get(table, {})
+        keys = [key for key, version in rows.items() if version.event == event]
+        is_there = table in self.live() and self.tables[table] == then.tables[table]
+        return is_there and bool(keys) and all(now[key] is rows[key] for key in keys)
+
+    def undone(self, event: Event, done: Event) -> State:
+        """With the rows that an event changed as they were before."""
+        versions = {
+            key: Version(event, before and before.value, version, (before,))
+            for key, version in self.rows[done.table].items()
+            if version.event == done
+            for before in [version.before]
+        }
+        return self._with(event, versions)
+
     def contested(self, source: State) -> Iterator[tuple[Version, Version]]:
         """Versions of rows and tables that both changed, neither knowing of the other."""
         for mine, yours in ((self.tables, source.tables), *self._common(source)):

@@ -54,6 +54,7 @@ VERBS: dict[Verb, int] = {
     reading_verbs.follow: 6,
     cleaning_verbs.checkpoint: 0,
     catalog_verbs.succeed: 0,
+    row_verbs.undo: 0,
 }
 """How often each is drawn; one that is not drawn otherwise has a focus of its own."""
 BY_NAME = {
@@ -90,6 +91,15 @@ OF_ITS_OWN = {
         "row.delete",
         "cleaning.expire_all",
         "cleaning.collect",
+    ),
+    "undos": (
+        "row.undo",
+        "row.append",
+        "row.update",
+        "row.delete",
+        "row.compact",
+        "catalog.fork",
+        "catalog.merge",
     ),
 }
 EVERY = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import forklake
+from forklake.errors import SnapshotNotFound
 from tests.property.simulation.client import Client
 from tests.property.simulation.database import Written
 from tests.property.simulation.model import CatalogModel, Event, State
@@ -186,6 +188,28 @@ def restore(client: Client, random: Random) -> None:
     event = new_event(client, table, special=True)
     client.effect = changing(catalog, lambda state: state.restored(event, past))
     handle.table(table).restore(snapshot)
+
+
+def undo(client: Client, random: Random) -> None:
+    """Take back a commit that only changed rows, and rows that are still as it left them."""
+    catalog = client.world.some_catalog(random)
+    snapshots = sorted(catalog.history)
+    found = [
+        (snapshot, event)
+        for before, snapshot in pairwise(snapshots)
+        for event in [catalog.history[snapshot].only_since(catalog.history[before])]
+        if event is not None and catalog.state.is_as_left_by(event, catalog.history[snapshot])
+    ]
+    if not found:
+        return
+    snapshot, done = random.choice(found)
+    event = new_event(client, done.table)
+    client.effect = changing(catalog, lambda state: state.undone(event, done))
+    try:
+        client.lake.catalog(catalog.name).undo(snapshot)
+    except SnapshotNotFound:
+        if snapshot - 1 in snapshots:
+            raise
 
 
 def flush(client: Client, random: Random) -> None:
