@@ -7,7 +7,7 @@ whatever the tables hold. How they are there and here is then compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from forklake.commit.conflicts import ALTERS, CREATES, CREATES_INDEX, DROPS, DROPS_INDEX, TAGS
 from forklake.fork.catalog_state import KINDS, Kind, Object, Side
@@ -16,9 +16,11 @@ from forklake.model.alike import fold
 from forklake.model.changes import Change, Verb
 from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.index import Index
+from forklake.model.snapshots import Head
 from forklake.model.table.layout import Partitioning, SortOrder
 from forklake.store.backend import Database
 from forklake.store.entity_rows import entity_rows
+from forklake.store.lineages import shared_histories
 from forklake.store.snapshots import footprints_between
 
 _DEFINES = CREATES | ALTERS | DROPS
@@ -122,6 +124,50 @@ def net_changes(ours: Side, other: Side, done: Events) -> DefinitionChanges:
         frozenset(created),
         last,
     )
+
+
+def without_undone(net: DefinitionChanges, before: Side, elsewhere: frozenset[int]) -> DefinitionChanges:
+    """The same without tags, layouts and indexes that are as they were where the other side knew them last.
+
+    It did that alone, then, and ours takes none of it back. Objects that were changed `elsewhere` are left
+    as they are.
+    """
+
+    def is_alone(kind: Kind, number: int) -> bool:
+        return number not in elsewhere and before.find(kind, number) is not None
+
+    def had(change: IndexChange) -> bool:
+        return any(index.id == change.index.id for index in before.indexes(change.index.table_id))
+
+    return replace(
+        net,
+        tags=tuple(
+            tag
+            for tag in net.tags
+            if not is_alone(tag.kind, tag.owner.id)
+            or before.tags(tag.kind, tag.owner.id).get((tag.column, tag.key)) != tag.ours
+        ),
+        layouts=tuple(
+            layout
+            for layout in net.layouts
+            if not is_alone("table", layout.table) or before.layout(layout.table) != layout.ours
+        ),
+        indexes=tuple(
+            change
+            for change in net.indexes
+            if not is_alone("table", change.index.table_id) or had(change) != change.is_new
+        ),
+    )
+
+
+def defined_elsewhere(database: Database, head: Head, done: Events) -> frozenset[int]:
+    """Objects that catalogs changed which one does not descend from.
+
+    One of these may be as it was because what was done there was taken back there, and the other side may
+    have seen only what was done.
+    """
+    (lineage,) = shared_histories(database, {head.catalog_id: head.snapshot_id}).values()
+    return frozenset(event.change.object_id for event in done.events if event.catalog not in lineage)
 
 
 def own_events(database: Database, side: Side, since: SnapshotId) -> Events:

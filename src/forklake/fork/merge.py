@@ -37,7 +37,15 @@ from forklake.errors import (
 )
 from forklake.fork.catalog_state import Side
 from forklake.fork.column_ids import dropped_columns_in_files
-from forklake.fork.definition_changes import DefinitionChanges, kind_of, net_changes, own_events, same
+from forklake.fork.definition_changes import (
+    DefinitionChanges,
+    defined_elsewhere,
+    kind_of,
+    net_changes,
+    own_events,
+    same,
+    without_undone,
+)
 from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.net_rows import RowChanges
 from forklake.fork.row_changes import Prefer, RowComparison
@@ -225,10 +233,17 @@ class Merger:
             known,
             done,
             met,
-            net_changes(ours, theirs, done),
+            self._net_changes(ours, theirs, done, known),
             tuple(compared.changes(options.progress)),
             tuple(brought(known.ours, chosen)),
         )
+
+    def _net_changes(self, ours: Side, theirs: Side, done: Events, known: Divergence) -> DefinitionChanges:
+        net = net_changes(ours, theirs, done)
+        if done.merged_definitions or not (net.tags or net.layouts or net.indexes):
+            return net
+        before = Side.at(self._database, ours.head, known.since)
+        return without_undone(net, before, defined_elsewhere(self._database, ours.head, done))
 
     def _conflicts(
         self, builder: MergeBuilder, changes: Sequence[Change], compared: Compared

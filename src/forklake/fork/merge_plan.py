@@ -15,7 +15,7 @@ from forklake.data.storage.storage import Storage
 from forklake.engine.compare import Outcome
 from forklake.fork.catalog_state import Kind, Object, Side
 from forklake.fork.column_ids import dropped_columns_in_files
-from forklake.fork.definition_changes import DefinitionChanges, kind_of, same
+from forklake.fork.definition_changes import DefinitionChanges, defined_elsewhere, kind_of, same
 from forklake.fork.merged_indexes import index_files_to_adopt, stage_indexes
 from forklake.fork.net_rows import RowChanges
 from forklake.fork.version_vectors import Divergence, Events
@@ -33,7 +33,6 @@ from forklake.scan.scan_plan import Positions, ScanFile, ScanRows
 from forklake.store.backend import Database
 from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
-from forklake.store.lineages import shared_histories
 from forklake.store.merges import Span
 
 
@@ -143,7 +142,8 @@ class MergeBuilder:
             (entry.kind, entry.ours.id) for entry in self._net.objects if entry.ours is not None
         }
         touched |= changed
-        elsewhere = self._defined_elsewhere() if changed else frozenset[int]()
+        head = self.ours.head
+        elsewhere = defined_elsewhere(self._database, head, self._done) if changed else frozenset[int]()
         return {
             (kind, number)
             for kind, number in touched
@@ -151,18 +151,6 @@ class MergeBuilder:
             and same(now, before.find(kind, number))
             and not (number in elsewhere and (kind, number) in changed)
         }
-
-    def _defined_elsewhere(self) -> frozenset[int]:
-        """Objects that catalogs changed which the source does not descend from.
-
-        One of these may be as it was because what was done there was taken back there, and the target may
-        have seen only what was done.
-        """
-        head = self.ours.head
-        (lineage,) = shared_histories(self._database, {head.catalog_id: head.snapshot_id}).values()
-        return frozenset(
-            event.change.object_id for event in self._done.events if event.catalog not in lineage
-        )
 
     def _more_changes(self, plan: Plan) -> Iterator[Change]:
         """That it is a merge; and tables whose columns took numbers on the way, but look as before."""

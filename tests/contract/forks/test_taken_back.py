@@ -37,6 +37,20 @@ def values(catalog: forklake.Catalog, table: str = "t") -> dict[int, int]:
     return {row["id"]: row["v"] for row in found}
 
 
+MARKS: dict[str, Callable[[forklake.Table], object]] = {
+    "comment": lambda table: table.comment("mine"),
+    "comment on a column": lambda table: table.comment("mine", column="id"),
+    "partitioning": lambda table: table.set_partitioning(["id"]),
+    "sort order": lambda table: table.set_sort_order(["id"]),
+    "index": lambda table: table.create_index("mine", kind="hash", columns=["id"]),
+}
+
+
+def marks(table: forklake.Table) -> Any:
+    comments = table.tags(), table.tags(column="id")
+    return comments, table.partitioning, table.sort_order, [index.name for index in table.indexes()]
+
+
 @pytest.mark.parametrize("way", TAKEN_BACK)
 @pytest.mark.parametrize("where", ["id IN (49, 50, 51)", LARGE], ids=["few", "many"])
 @pytest.mark.parametrize("verb", ["delete", "update"])
@@ -109,6 +123,7 @@ def test_definitions_that_were_taken_back_come_by_way_of_one_who_never_had_them(
             {name: table.scan().to_pylist() for name, table in tables.items() if name != "t"},
             sorted((view.name, view.sql) for view in catalog.views()),
             sorted(schema.name for schema in catalog.schemas()),
+            marks(tables["t"]),
         )
 
     f, z, g = lake.fork_many("p", ["f", "z", "g"])
@@ -121,6 +136,8 @@ def test_definitions_that_were_taken_back_come_by_way_of_one_who_never_had_them(
         tx.drop_view("w")
         tx.rename_view("seen", "watched")
         tx.rename_schema("s", "other")
+        for mark in MARKS.values():
+            mark(tx.table("t"))
     done = f.snapshot
     f.merge_into(z)
     z.merge_into(parent)
@@ -129,6 +146,26 @@ def test_definitions_that_were_taken_back_come_by_way_of_one_who_never_had_them(
     f.merge_into(g)
     g.merge_into(parent)
     assert shown(parent) == shown(g) == shown(f) == start
+
+
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+def test_what_is_no_column_and_was_taken_back_does_not_touch_what_the_parent_has(
+    lake: forklake.Lake, parent: forklake.Catalog, mark: Callable[[forklake.Table], object]
+) -> None:
+    forks = lake.fork_many("p", TAKEN_BACK)
+    for fork, take_back in zip(forks, TAKEN_BACK.values(), strict=True):
+        before = fork.snapshot
+        mark(fork.table("t"))
+        take_back(fork, before, fork.snapshot)
+        assert fork.diff().is_empty
+    mark(parent.table("t"))
+    seen = marks(parent.table("t"))
+    for fork in forks:
+        assert fork.diff("p").is_empty
+        fork.merge_into(parent)
+        assert marks(parent.table("t")) == seen
+        parent.merge_into(fork)
+        assert marks(fork.table("t")) == seen
 
 
 @pytest.mark.parametrize("way", [*TAKEN_BACK, "undrop"])

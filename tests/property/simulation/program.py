@@ -103,7 +103,7 @@ OF_ITS_OWN = {
     ),
 }
 EVERY = 8
-"""Of so many seeds, one is for checkpoints and one for chains; programs of others do not depend on it."""
+"""Of so many seeds, one is for each of these; programs of others do not depend on it."""
 MORE = 4
 PAUSES = (
     *[timedelta(seconds=1)] * 4,
@@ -151,7 +151,7 @@ def program(
     """
     random = Random(seed)
     if focus is None:
-        own = {EVERY - 3: "checkpoints", EVERY - 2: "chains"}.get(seed % EVERY)
+        own = {EVERY - 3: "checkpoints", EVERY - 2: "chains", EVERY - 1: "undos"}.get(seed % EVERY)
         focus = own or random.choice(list(FOCUSES))
     chosen = (FOCUSES | OF_ITS_OWN)[focus]
     others = 0 if only else 1

@@ -192,23 +192,23 @@ def restore(client: Client, random: Random) -> None:
 
 def undo(client: Client, random: Random) -> None:
     """Take back a commit that only changed rows, and rows that are still as it left them."""
-    catalog = client.world.some_catalog(random)
-    snapshots = sorted(catalog.history)
     found = [
-        (snapshot, event)
-        for before, snapshot in pairwise(snapshots)
+        (catalog, snapshot, event)
+        for catalog in client.world.live()
+        for before, snapshot in pairwise(sorted(catalog.history))
         for event in [catalog.history[snapshot].only_since(catalog.history[before])]
         if event is not None and catalog.state.is_as_left_by(event, catalog.history[snapshot])
     ]
     if not found:
         return
-    snapshot, done = random.choice(found)
+    catalog, snapshot, done = random.choice(found)
     event = new_event(client, done.table)
     client.effect = changing(catalog, lambda state: state.undone(event, done))
     try:
         client.lake.catalog(catalog.name).undo(snapshot)
     except SnapshotNotFound:
-        if snapshot - 1 in snapshots:
+        # What was there before the commit may be expired.
+        if snapshot - 1 in catalog.history:
             raise
 
 
