@@ -75,8 +75,10 @@ class Replay:
                 self._actions.restore_objects(found.objects, found.since)
             made: SnapshotId | None = None
             try:
-                if found.outdated:
-                    some = MergeOptions("source", table_ids=found.outdated, progress=progress)
+                # What was dropped here and altered there comes back as it was, and is altered then.
+                first = self._mergeable(fork, beside, {*found.tables, *found.outdated})
+                if first:
+                    some = MergeOptions("source", table_ids=tuple(sorted(first)), progress=progress)
                     made = self._merger.merge(beside, fork, author, some).snapshot
                 self._merger.merge(fork, beside, author, MergeOptions("target", progress=progress))
                 rest = MergeOptions("source", progress=progress)
@@ -101,6 +103,7 @@ class Replay:
             theirs.snapshot_id,
             found.compared.relation.since,
             tuple(sorted(met.keys() - outdated)),
+            tuple(sorted(n for n in met.keys() - outdated if found.compared.theirs.table(n) is not None)),
             tuple(sorted(outdated)),
             tuple(
                 conflict
@@ -134,6 +137,8 @@ class _Compared:
     """Up to here, the other one has seen the history of the fork."""
     objects: tuple[int, ...]
     """Objects of the fork that stand in the way with their definitions, or with rows that fit to none."""
+    tables: tuple[int, ...]
+    """Those of them that are tables of the other one."""
     outdated: tuple[TableId, ...]
     """Tables that only the other one altered: what the fork wrote fits to their new definitions."""
     refused: tuple[Conflict, ...]

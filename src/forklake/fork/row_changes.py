@@ -29,7 +29,12 @@ from forklake.model.progress import OnProgress, Steps
 from forklake.scan.change_plan import Place, place_of
 from forklake.scan.scan_plan import Positions, Source, plan_scan
 from forklake.store.backend import Database
-from forklake.store.changed_objects import added_files, catalogs_with_files, origins_of_files
+from forklake.store.changed_objects import (
+    added_files,
+    catalogs_with_files,
+    changed_files,
+    origins_of_files,
+)
 from forklake.store.file_states import FileState, file_states
 from forklake.store.files import FileReader
 
@@ -106,16 +111,21 @@ class RowComparison:
 
     @lazy_property
     def _taking(self) -> Events:
-        """What was done, with the files of tables that were dropped, and may be back: they ended unnamed."""
-        dropped = {e.change.object_id for e in self._done.events if e.change.verb is Verb.DROP_TABLE}
-        if not dropped or self._done.is_everything:
+        """What was done, with the files of tables that were dropped, and are back: they ended unnamed.
+
+        The other side has them, or had them until it dropped the table itself.
+        """
+        drops = [event for event in self._done.events if event.change.verb is Verb.DROP_TABLE]
+        if not drops or self._done.is_everything:
             return self._done
-        files = {table: self._files_there(TableId(table)) for table in dropped}
         more: list[Event] = []
-        for event in self._done.events:
-            if event.change.verb is Verb.DROP_TABLE:
-                table = event.change.object_id
-                known = frozenset(file_states(self._database, event.catalog, FOREVER, files[table]))
+        for event in drops:
+            table = TableId(event.change.object_id)
+            if self._ours.table(table) is not None:
+                before = SnapshotId(event.snapshot - 1)
+                ended = changed_files(self._database, event.catalog, [table], before, event.snapshot)
+                files = self._files_there(table).union(ended)
+                known = frozenset(file_states(self._database, event.catalog, FOREVER, files))
                 more.append(replace(event, change=Change(Verb.DELETE, table, files=known)))
         return replace(self._done, events=(*self._done.events, *more))
 

@@ -436,6 +436,23 @@ def test_columns_that_one_side_dropped_are_not_commented_or_indexed_by_the_other
         assert ({c.ours.name for c in found}, {c.rule for c in found}) == ({"t", "u"}, rules)
 
 
+def test_a_replay_brings_back_what_the_fork_dropped_and_the_parent_altered(
+    lake: forklake.Lake, parent: forklake.Catalog
+) -> None:
+    fork = lake.fork("p", "f")
+    fork.drop_table("t")
+    fork.table("u").delete("id = 1")
+    parent.table("t").add_column("more", "INT", default=7)
+    parent.table("t").update({"v": "2"}, "id = 2")
+    done = lake.replay("f", onto="p")
+    assert {conflict.ours.name for conflict in done.refused} == {"t"}
+    assert values(fork) == values(parent) == base(_2=2)
+    assert fork.table("t").scan("more = 7").count() == ROWS
+    lake.merge("f", into="p")
+    assert parent.table("u").count() == ROWS - 1
+    assert fork.diff("p").is_empty
+
+
 def test_a_replay_leaves_out_rows_that_do_not_fit_to_what_the_parent_requires(
     lake: forklake.Lake, parent: forklake.Catalog
 ) -> None:

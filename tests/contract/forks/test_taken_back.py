@@ -168,6 +168,27 @@ def test_what_is_no_column_and_was_taken_back_does_not_touch_what_the_parent_has
         assert marks(fork.table("t")) == seen
 
 
+@pytest.mark.parametrize("order", [("f", "p"), ("p", "f"), ("f", "g")], ids="-".join)
+@pytest.mark.parametrize("limit", [0, 1000])
+def test_a_table_that_both_dropped_and_brought_back_has_each_row_once(
+    lake: forklake.Lake, parent: forklake.Catalog, order: tuple[str, str], limit: int
+) -> None:
+    parent.create_table("u", "id BIGINT, v BIGINT").set_option("data_inlining_row_limit", limit)
+    parent.table("u").append([{"id": at, "v": 0} for at in range(9)])
+    lake.fork_many("p", ["f", "g"])
+    sides = [lake.catalog(name) for name in order]
+    for at, (catalog, take_back) in enumerate(zip(sides, TAKEN_BACK.values(), strict=True)):
+        before = catalog.snapshot
+        catalog.drop_table("u")
+        take_back(catalog, before, catalog.snapshot)
+        catalog.table("u").update({"v": 5}, f"id = {at}")
+        catalog.table("u").delete(f"id = {at + 3}")
+    for one, other in (sides, sides[::-1]):
+        one.merge_into(other)
+        assert values(other, "u") == {0: 5, 1: 5, 2: 0, 5: 0, 6: 0, 7: 0, 8: 0}
+    assert sides[0].diff(sides[1].name).is_empty
+
+
 @pytest.mark.parametrize("way", [*TAKEN_BACK, "undrop"])
 @pytest.mark.parametrize("who", ["the fork", "the parent"])
 def test_a_dropped_table_that_is_back_comes_back_where_the_drop_was_merged(
