@@ -350,11 +350,19 @@ class RowComparison:
         took = Events(tuple(e for e in met if e.change.object_id == table and e.change.verb in RETIRES))
         named = {DataFileId(file) for event in took.events for file in event.change.files}
         touched = self._touched(took, named)
-        # It may have taken a row, by a merge, of a file that it never got: then we have that file.
+        # It may have taken a row, by a merge, of a file that it never got: then we have that file, or only
+        # who took the row has it, if others moved it before it came to us.
+        places = [
+            (self._theirs.head.snapshot_id, theirs),
+            (self._ours.head.snapshot_id, ours),
+            *(
+                (FOREVER, replace(theirs, reader=replace(theirs.reader, catalog=catalog)))
+                for catalog in sorted({event.catalog for event in took.events})
+            ),
+        ]
         parts: list[pa.Array] = []
-        for side, source in ((self._theirs, theirs), (self._ours, ours)):
-            head = side.head
-            states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
+        for at, source in places:
+            states = file_states(self._database, source.reader.catalog, at, touched) if touched else {}
             if states:
                 found, positions = self._base(source, states, touched)
                 parts.append(ids_at(self._engine, source.table.columns, found, positions))

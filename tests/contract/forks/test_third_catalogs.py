@@ -324,3 +324,20 @@ def test_a_conflict_shows_what_both_knew_last(lake: forklake.Lake, parent: forkl
         (row,) = conflict.rows()
         versions = {row.base["v"], *(side["v"] for side in (row.ours, row.theirs) if side is not None)}
         assert (row.base["id"], row.base["v"], versions) == (3, 1, {1, 2})
+
+
+def test_a_row_whose_file_neither_side_ever_had_is_in_conflict_all_the_same(lake: forklake.Lake) -> None:
+    parent = lake.create_catalog("p")
+    parent.create_table("t", "id BIGINT, v BIGINT")
+    lake.fork_many("p", ["f", "x"])
+    append(0)(parent)
+    y, z = lake.fork_many("p", ["y", "z"])
+    delete(0)(y)
+    merge_through(lake, "y", "f")
+    append(1000)(z)
+    z.compact()
+    update(0)(z)
+    merge_through(lake, "z", "x")
+    for source, into in (("x", "f"), ("f", "x")):
+        (conflict,) = lake.merge(source, into, dry_run=True).conflicts
+        assert [row.row_id for row in conflict.rows()] == [0]
