@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from forklake.api.handle import Handle
+from forklake.api.python_values import has_nameless, python_values
 from forklake.extras import missing
 from forklake.lazy.arrow import pa
 
@@ -39,8 +40,13 @@ class ResultFormats(Handle):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Read all rows as a pandas DataFrame."""
-        _package("pandas")
-        return self.to_arrow().to_pandas()
+        pandas, table = _package("pandas"), self.to_arrow()
+        frame = table.to_pandas()
+        for at, column in enumerate(table.columns):
+            if has_nameless(column.type):
+                # Arrow makes dicts of these too, in which one field of those without names is left.
+                frame.isetitem(at, pandas.Series(python_values(column), dtype=object))
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """Read all rows as a polars DataFrame."""

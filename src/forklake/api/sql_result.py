@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from forklake.api.python_values import python_rows
 from forklake.api.result_formats import ResultFormats
 from forklake.api.sql_text_table import as_text
 from forklake.display import MOST_ROWS, html_table, html_title
@@ -87,9 +87,7 @@ class SqlResult(ResultFormats):
 
     def to_rows(self) -> list[tuple[Any, ...]]:
         """All rows as tuples of Python values; for small results."""
-        table = self.to_arrow()
-        columns = [_values(table.column(at)) for at in range(table.num_columns)]
-        return list(zip(*columns, strict=True))
+        return python_rows(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """The rows as a relation in a DuckDB connection of yours."""
@@ -120,8 +118,7 @@ class SqlResult(ResultFormats):
         if not self.columns:
             return html_title("SqlResult") + "<p>done</p>"
         table = self.to_arrow()
-        rows = [tuple(row.values()) for row in table.slice(0, MOST_ROWS).to_pylist()]
-        return html_table(self.columns, rows, table.num_rows)
+        return html_table(self.columns, python_rows(table.slice(0, MOST_ROWS)), table.num_rows)
 
     def _pending(self) -> Rows:
         if self._rows is None:
@@ -134,11 +131,3 @@ def counted(count: int) -> SqlResult:
     result = SqlResult(pa.table({"Count": pa.array([count], pa.int64())}), rows_affected=count)
     result.is_count = True
     return result
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    values = column.to_pylist()
-    if pa.types.is_decimal(column.type) and column.type.scale == 0 and column.type.precision == 38:
-        # HUGEINT, which sums of whole numbers are.
-        return [int(value) if isinstance(value, Decimal) else value for value in values]
-    return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forklake.api.python_values import python_rows
 from forklake.lazy.arrow import pa
 
 MOST_SHOWN = 40
@@ -13,7 +14,7 @@ _WIDEST = 60
 def as_text(table: pa.Table, types: Sequence[str], most: int = MOST_SHOWN) -> str:
     """The first rows, with names and types of the columns, and how many rows there are."""
     names = table.column_names
-    rows = [tuple(map(_cell, values)) for values in _rows(table.slice(0, most))]
+    rows = [tuple(map(_cell, values)) for values in python_rows(table.slice(0, most))]
     kinds = [kind.lower() for kind in types]
     widths = [
         max([len(name), len(kind), *(len(row[at]) for row in rows)])
@@ -25,11 +26,6 @@ def as_text(table: pa.Table, types: Sequence[str], most: int = MOST_SHOWN) -> st
     shown = f", the first {most} of them shown" if count > most else ""
     lines.append(f"({count:,} {'row' if count == 1 else 'rows'}{shown})")
     return "\n".join(lines)
-
-
-def _rows(table: pa.Table) -> list[tuple[object, ...]]:
-    columns = [table.column(at).to_pylist() for at in range(table.num_columns)]
-    return list(zip(*columns, strict=True))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -13,7 +13,6 @@ from forklake.engine.query.filters import own_filter, pushed_filters
 from forklake.engine.query.run import Parameters
 from forklake.engine.query.tables import VIRTUAL, QueryTable, files_outside
 from forklake.engine.query.tree import FunctionRef, QueryTree, TableRef, expression_sql, hide_columns
-from forklake.engine.query.tree import Node as TreeNode
 from forklake.engine.query.workbench import Described, Workbench
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
@@ -25,10 +24,10 @@ from forklake.model.time_travel import AsOf
 from forklake.scan.scan_plan import ScanPlan
 from forklake.sql.access import Access
 from forklake.sql.arguments import constant, evaluate, has_column, named_argument, time_travel
-from forklake.sql.described import described
 from forklake.sql.names import DATABASES, Found, Names, is_ambiguous, past, view_name
 from forklake.sql.parser.labels import quoted_labels
 from forklake.sql.pivots import value_queries, with_lists
+from forklake.sql.shows import replace_show, shown
 from forklake.store.paths import own_data_paths
 
 _MOST_NESTED = 64
@@ -55,10 +54,10 @@ class Query:
 
     @property
     def first_name(self) -> str | None:
-        """What the query calls the first table that it reads."""
-        if not self.tree.selects:
+        """What the query calls the first table that it reads; a WITH before it is not looked at."""
+        node = self.tree.root["statements"][0]["node"].get("from_table")
+        if node is None:
             return None
-        node = self.tree.selects[0]["from_table"]
         return str(node.get("alias") or node.get("table_name") or "") or None
 
     def sql(self, workbench: Workbench) -> str:
@@ -145,11 +144,17 @@ class Binder:
     def _read_tree(self, query: Query, tree: QueryTree, names: Names, inside: bool) -> None:
         self.access.check_calls(tree.calls)
         for node in tree.shows:
-            self._show(tree, node, names)
+            rows = shown(node, names, self.call, self.as_of)
+            if rows is not None:
+                replace_show(node, self._keep(rows))
+                tree.is_changed = True
         for function in tree.functions:
             self._function(query, tree, function, names, inside)
-        for call in tree.calls:
-            self._macro(call, names, "scalar")
+        for call in tree.called:
+            macro = self._macro(call.parts, names, "scalar")
+            if macro is not None and self._is_elsewhere(macro, call.parts):
+                call.replace(self.attached(macro.catalog), macro.schema)
+                tree.is_changed = True
         for ref in tree.tables:
             found = self._table(query, tree, ref, names, inside)
             if found is not None:
@@ -247,10 +252,10 @@ class Binder:
             self.names.drafts if found.at is None else {(found.catalog.lower(), None): found.draft},
         )
 
-    def _macro(self, parts: Sequence[str], names: Names, kind: MacroKind) -> bool:
+    def _macro(self, parts: Sequence[str], names: Names, kind: MacroKind) -> Found | None:
         found = names.macro(parts, kind)
         if found is None or not isinstance(found.item, Macro):
-            return False
+            return None
         key = (found.catalog, found.item.id)
         if key not in self._macros:
             self._macros[key] = None
@@ -267,8 +272,17 @@ class Binder:
                 bodies.append(
                     (body if is_table else body.removeprefix("SELECT ")) if changed else overload.sql
                 )
+            # What it calls was noted meanwhile, and has to be made before it.
+            del self._macros[key]
             self._macros[key] = place, create_macro(place, found.item, bodies), kind == "table"
-        return True
+        return found
+
+    def _is_elsewhere(self, macro: Found, parts: Sequence[str]) -> bool:
+        """Whether DuckDB would not find a macro by its name as it was written, from where the statement is."""
+        names = self.names
+        if (names.catalog or "").lower() != macro.catalog.lower():
+            return True
+        return len(parts) == 1 and macro.schema.lower() not in ("main", names.schema.lower())
 
     def portable(self, text: str, schema: str) -> str:
         """A query as a view of a schema stores it: names mean the same there, and in every fork."""
@@ -353,41 +367,6 @@ class Binder:
         if not isinstance(self.params, Mapping):
             return {name: self.params[int(name) - 1] for name in wanted}
         return {name: self.params[name] for name in wanted if name in self.params}
-
-    def _show(self, tree: QueryTree, node: TreeNode, names: Names) -> None:
-        """SHOW TABLES and the like; DESCRIBE and SUMMARIZE of a query are DuckDB's own."""
-        what = str(node["table_name"]).strip('"').lower()
-        if node.get("query") is not None:
-            rows = self._described(node, names)
-            if rows is None:
-                return
-        else:
-            kind = {"tables": "show_tables", "": "show_all_tables"}.get(what)
-            kind = "show_all_tables" if what == "__show_tables_expanded" else kind
-            rows = None if kind is None else self.call((kind,), (), {})
-        if rows is None:
-            if node["show_type"] == "SHOW_UNQUALIFIED" and names.relation((what,)) is None:
-                raise InvalidSql(f"SHOW {what.upper()} is not supported: SHOW TABLES and SHOW ALL TABLES are")
-            raise names.unknown((what,))
-        place, alias = node["query_location"], node["alias"]
-        node.clear()
-        node.update(
-            type="BASE_TABLE", alias=alias, sample=None, query_location=place, schema_name="",
-            table_name=self._keep(rows), column_name_alias=[], catalog_name="", at_clause=None,
-        )  # fmt: skip
-        tree.is_changed = True
-
-    def _described(self, node: TreeNode, names: Names) -> pa.Table | None:
-        """What DESCRIBE says of a table, which DuckDB does not know of a view."""
-        select = node["query"]
-        source = select.get("from_table") or {}
-        if node["show_type"] != "DESCRIBE" or source.get("type") != "BASE_TABLE":
-            return None
-        ref = TableRef(source)
-        found = names.relation(ref.parts, self.as_of(ref))
-        if found is None or not isinstance(found.item, Table):
-            return None
-        return described(found.item.columns)
 
     def _keep(self, rows: pa.Table) -> str:
         name = f"{self.prefix}rows{len(self.given)}"

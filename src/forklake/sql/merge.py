@@ -6,6 +6,7 @@ with the source, which is computed once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -38,6 +39,7 @@ from forklake.sql.statement import Running
 
 SOURCE = "forklake source"
 _ACTION = "forklake_action"
+_MAY_BE_QUERY = re.compile(r"\b(?:SELECT|FROM|VALUES|TABLE)\b", re.IGNORECASE)
 MERGE_ACTION = "merge_action"
 """The column of RETURNING that says what became of a row; `*` does not mean it."""
 
@@ -112,9 +114,7 @@ class _Merge:
 
     def _compute_source(self) -> None:
         """The source is computed once, so that all clauses see the same rows."""
-        statement = self.statement
-        with_ = f"{statement.with_.text} " if statement.with_ is not None else ""
-        query = self.binder.read(f"{with_}SELECT * FROM {statement.source.text}")
+        query = self.binder.read(f"{self._with}SELECT * FROM {self.statement.source.text}")
         self.source_alias = query.first_name or SOURCE
         (sql,) = self.binder.prepare(query)
         self.source_columns = [name for name, _ in types_of(self.binder, self.running, sql)]
@@ -126,6 +126,11 @@ class _Merge:
 
     def _from_source(self) -> str:
         return f"{quoted(SOURCE)} AS {quoted(self.source_alias)}"
+
+    @property
+    def _with(self) -> str:
+        """The WITH before MERGE, which conditions and values can name too."""
+        return "" if self.statement.with_ is None else f"{self.statement.with_.text} "
 
     @property
     def _condition(self) -> str:
@@ -154,12 +159,14 @@ class _Merge:
             for at, when in clauses
             if when.action == "update"
         }
+        taken = _named(clauses, action)
         selected = [
-            self._chosen(column, values_of, f"{alias}.{quoted(column.name)}") for column in self.table.columns
+            self._chosen(column, values_of, taken, f"{alias}.{quoted(column.name)}")
+            for column in self.table.columns
         ]
         extras = [f"{alias}.{name}" for name in (ROW_ID, PLACE, POSITION)]
         return (
-            f"SELECT * FROM (SELECT {action} AS {_ACTION}, {', '.join([*selected, *extras])} "
+            f"{self._with}SELECT * FROM (SELECT {action} AS {_ACTION}, {', '.join([*selected, *extras])} "
             f"FROM {quoted(TARGET)} AS {alias} {join} {self._from_source()} ON ({self._condition})) "
             f"WHERE {_ACTION} IS NOT NULL"
         )
@@ -170,14 +177,18 @@ class _Merge:
         if not clauses:
             return None
         values_of = {at: self._inserted_values(when) for at, when in clauses if when.action == "insert"}
-        selected = [self._chosen(column, values_of, "NULL") for column in self.table.columns]
+        action = _first_that_holds(clauses)
+        taken = _named(clauses, action)
+        selected = [self._chosen(column, values_of, taken, "NULL") for column in self.table.columns]
         return (
-            f"SELECT * FROM (SELECT {_first_that_holds(clauses)} AS {_ACTION}, {', '.join(selected)} "
+            f"{self._with}SELECT * FROM (SELECT {action} AS {_ACTION}, {', '.join(selected)} "
             f"FROM {self._from_source()} ANTI JOIN {quoted(TARGET)} AS {quoted(self.alias)} "
             f"ON ({self._condition})) WHERE {_ACTION} IS NOT NULL"
         )
 
-    def _chosen(self, column: Column, values_of: dict[int, dict[str, str]], otherwise: str) -> str:
+    def _chosen(
+        self, column: Column, values_of: dict[int, dict[str, str]], taken: str, otherwise: str
+    ) -> str:
         """The value of a column by the clause that a row takes."""
         cases = [
             f"WHEN {at} THEN {computed(values[column.name], column.data_type)}"
@@ -187,7 +198,7 @@ class _Merge:
         kept = computed(otherwise, column.data_type)
         if not cases:
             return assigned(column, otherwise)
-        return f"CASE {_ACTION} {' '.join(cases)} ELSE {kept} END AS {quoted(column.name)}"
+        return f"CASE {taken} {' '.join(cases)} ELSE {kept} END AS {quoted(column.name)}"
 
     def _new_values(self, when: st.When, *, with_source: bool) -> dict[str, str]:
         if when.assignments:
@@ -288,6 +299,13 @@ class _Merge:
         return returned(
             returning, self.binder, self.running, self.alias, rows, count, frozenset({MERGE_ACTION})
         )
+
+
+def _named(clauses: Sequence[tuple[int, st.When]], action: str) -> str:
+    """What other expressions call the number of the clause that a row takes."""
+    conditions = (when.condition.text for _, when in clauses if when.condition is not None)
+    # DuckDB refuses to use a name of what has a sub-query in it.
+    return f"({action})" if any(map(_MAY_BE_QUERY.search, conditions)) else _ACTION
 
 
 def _first_that_holds(clauses: Sequence[tuple[int, st.When]]) -> str:

@@ -95,7 +95,11 @@ class Names:
 
     def macro(self, parts: Sequence[str], kind: MacroKind) -> Found | None:
         """The macro of a name, if there is one: an expression, or a query."""
-        for catalog, schema, name in self.places(parts):
+        places = self.places(parts)
+        if len(parts) == 1:
+            # As in DuckDB, which looks for tables in the schema alone.
+            places += [(catalog, "main", name) for catalog, schema, name in places if schema.lower() != "main"]
+        for catalog, schema, name in places:
             draft = self.draft(catalog)
             item = None if draft is None else draft.find_macro(QualifiedName(schema, name), kind)
             if draft is not None and item is not None:

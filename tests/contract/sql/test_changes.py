@@ -124,6 +124,30 @@ def test_a_clause_of_merge_without_a_condition_is_tried_last(filled: Twins) -> N
     filled.same("SELECT * FROM t ORDER BY ALL")
 
 
+def test_with_before_merge_is_for_all_of_it(filled: Twins) -> None:
+    filled.do(
+        "WITH few(id) AS (VALUES (1), (12)), more AS (SELECT id + 1 AS id FROM few) "
+        "MERGE INTO t USING few ON t.id = few.id "
+        "WHEN MATCHED AND t.id IN (SELECT id - 1 FROM more) THEN UPDATE SET v = (SELECT max(id) FROM more) "
+        "WHEN NOT MATCHED THEN INSERT (id) VALUES ((SELECT min(id) FROM few) + 100)"
+    )
+    filled.same("SELECT * FROM t ORDER BY ALL")
+
+
+def test_conditions_of_merge_have_queries(filled: Twins) -> None:
+    filled.do(
+        "MERGE INTO t USING other AS o ON t.id = o.id "
+        "WHEN MATCHED AND EXISTS (FROM other AS p WHERE p.id = t.id + 1) THEN UPDATE SET v = t.v + 1000 "
+        "WHEN MATCHED AND o.id = (SELECT max(id) FROM t) THEN DELETE "
+        "WHEN NOT MATCHED AND o.id > (SELECT avg(id) FROM t) THEN INSERT (id, v) VALUES (o.id, 5)"
+    )
+    filled.do(
+        "MERGE INTO t USING other AS o ON t.id = o.id "
+        "WHEN NOT MATCHED BY SOURCE AND t.id < (SELECT min(id) FROM other) THEN UPDATE SET v = 0"
+    )
+    filled.same("SELECT * FROM t ORDER BY ALL")
+
+
 def test_rows_keep_their_ids_through_updates(catalog: forklake.Catalog) -> None:
     catalog.sql("CREATE TABLE t (id INTEGER); INSERT INTO t VALUES (1), (2), (3)")
     before = catalog.sql("SELECT rowid, id FROM t ORDER BY id").to_rows()

@@ -9,6 +9,7 @@ import pytest
 import forklake
 from forklake.errors import CommitConflict, MacroExists, MacroNotFound
 from tests.contract.conftest import RunSql
+from tests.contract.sql.conftest import Twins
 
 PARAMETERS = """
 SELECT parameter_name, parameter_type, default_value, default_value_type
@@ -83,6 +84,49 @@ def test_forks_merge_both_kinds_of_one_name(lake: forklake.Lake, catalog: forkla
     catalog.sql("CREATE MACRO m() AS 3")
     catalog.undo(catalog.snapshot)
     assert catalog.sql("FROM m()").to_rows() == [(2,)]
+
+
+NESTED = (
+    "CREATE MACRO plus(x, y := 1) AS x + y",
+    "CREATE MACRO twice(x) AS plus(plus(x))",
+    "CREATE MACRO thrice(x) AS plus(twice(x), y := 1)",
+    "CREATE SCHEMA s",
+    "CREATE TABLE s.t AS SELECT i AS a FROM range(4) AS r(i)",
+    "CREATE MACRO below(n) AS TABLE SELECT thrice(a) AS b FROM s.t WHERE a < n",
+    "CREATE VIEW v AS SELECT twice(a) AS a FROM s.t",
+)
+
+
+def test_macros_call_other_macros(twins: Twins) -> None:
+    for statement in NESTED:
+        twins.do(statement)
+    asked = (
+        "SELECT twice(3), thrice(twice(1))",
+        "SELECT a, thrice(a) AS b FROM s.t WHERE twice(a) > 3 ORDER BY a",
+        "FROM below(2) AS x JOIN below(n := 4) AS y USING (b) ORDER BY b",
+        "SELECT plus(a) AS a FROM v ORDER BY a",
+    )
+    for query in asked:
+        twins.same(query)
+    twins.do("USE s")
+    twins.do("UPDATE t SET a = thrice(a) WHERE twice(a) > 3")
+    for query in ("SELECT twice(a) AS a FROM t ORDER BY a", "SELECT main.twice(1) AS a"):
+        twins.same(query)
+    twins.do("USE main")
+    twins.do("CREATE OR REPLACE MACRO plus(x, y := 1) AS x + y * 100")
+    twins.same(asked[1])
+
+
+def test_a_macro_calls_those_of_its_own_schema(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE SCHEMA s; USE s; CREATE MACRO one() AS 1; CREATE MACRO two() AS one() + one()")
+    catalog.sql("CREATE VIEW v AS SELECT two() AS a; CREATE MACRO rows() AS TABLE SELECT two() AS a; USE main")
+    expected = [(2, 2, 2)]
+    query = "SELECT {0}s.two(), v.a, r.a FROM {0}s.v, {0}s.rows() AS r"
+    assert catalog.sql(query.format("")).to_rows() == expected
+    assert lake.sql(query.format(f"{catalog.name}.")).to_rows() == expected
+    catalog.sql("CREATE MACRO endless(x) AS endless(x)")
+    with pytest.raises(forklake.InvalidSql, match="endless"):
+        catalog.sql("SELECT endless(1)")
 
 
 def test_a_macro_that_is_gone_is_not_called(catalog: forklake.Catalog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
 
 import pandas as pd
 import pyarrow as pa
@@ -290,3 +291,59 @@ def test_a_lake_calls_functions_of_its_catalogs(lake: forklake.Lake, catalog: fo
         lake.sql("FROM nobody.snapshots()")
     with pytest.raises(forklake.InvalidSql, match="another catalog"):
         catalog.sql("FROM other.snapshots()")
+
+
+def test_structs_without_names_are_tuples(twins: Twins) -> None:
+    query = "SELECT row(1, 'x') AS a, {'k': row(1)} AS b, [row(1, 2), NULL] AS c, (2, NULL) AS d, {'e': 3} AS e"
+    ((a, b, c, d, e),) = twins.same(query)
+    result = twins.catalog.sql(query)
+    assert result.to_pylist() == [{"a": a, "b": b, "c": c, "d": d, "e": e}]
+    assert result.to_pandas().iloc[0].tolist() == [a, b, c, d, e]
+    assert all("(1, 'x')" in html.unescape(shown) for shown in (repr(result), result._repr_html_()))
+    assert twins.catalog.sql("SELECT MAP {row(1, 2): [row(3)]} AS m").to_rows() == [([((1, 2), [(3,)])],)]
+    assert twins.catalog.sql("SELECT 1 AS a, 2 AS a")._repr_html_().count("<td") == 2
+
+
+def test_queries_are_described_by_their_own_columns(twins: Twins) -> None:
+    twins.do("CREATE TABLE t (a INTEGER NOT NULL, b VARCHAR DEFAULT 'x', c DECIMAL(10,2))")
+    whole = ("t", "FROM t", "SELECT * FROM t")
+    for query in (*whole, "TABLE t", "SELECT t.* FROM t WHERE a > 1"):
+        twins.same(f"DESCRIBE {query}")
+    for query in (
+        "SELECT c FROM t",
+        "SELECT count(*) AS n, max(b) AS m FROM t",
+        "SELECT * EXCLUDE (a) FROM t",
+        "SELECT * RENAME (b AS z), 1 AS one FROM t",
+        "SELECT * FROM t AS q(x, y, z)",
+        "WITH t AS (SELECT 1 AS zz) SELECT * FROM t",
+        "SELECT * REPLACE (b AS a) FROM t",
+        "SELECT COLUMNS('a|c') FROM t",
+        "FROM (SELECT b FROM t)",
+    ):
+        expected = twins.oracle.execute(query).description or []
+        found = twins.catalog.sql(f"DESCRIBE {query}").to_rows()
+        assert [row[:2] for row in found] == [(name, str(kind)) for name, kind, *_ in expected], query
+    found = twins.catalog.sql("SELECT column_type FROM (DESCRIBE SELECT c, a FROM t)").to_rows()
+    assert found == [("DECIMAL(10,2)",), ("INTEGER",)]
+
+
+def test_tables_schemas_and_catalogs_are_shown(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
+    name = catalog.name
+    catalog.sql("CREATE SCHEMA s; CREATE TABLE a (x INT); CREATE TABLE s.b (x INT); CREATE VIEW s.v AS SELECT 1")
+    for of, expected in (
+        ("main", ["a"]),
+        ("S", ["b", "v"]),
+        (f"{name}.s", ["b", "v"]),
+        (name, ["a"]),
+    ):
+        assert catalog.sql(f"SHOW TABLES FROM {of}").to_rows() == [(one,) for one in expected], of
+        if of != "main" and of != "S":
+            assert lake.sql(f"SHOW TABLES FROM {of}").to_rows() == [(one,) for one in expected], of
+    other = lake.create_catalog("other")
+    other.sql("CREATE TABLE secret (x INT)")
+    for of in ("nowhere", "other", "other.main"):
+        with pytest.raises(forklake.SchemaNotFound, match=of):
+            catalog.sql(f"SHOW TABLES FROM {of}")
+    assert catalog.sql("SHOW DATABASES").to_rows() == [(name,)]
+    assert catalog.sql("SHOW SCHEMAS").to_rows() == [(name, "main", True), (name, "s", False)]
+    assert catalog.sql("SELECT schema_name FROM (SHOW SCHEMAS) WHERE NOT current").to_rows() == [("s",)]

@@ -104,6 +104,24 @@ class FunctionRef:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CallRef:
+    """A function of an expression that a query calls."""
+
+    node: Node
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """`(catalog, schema, function)`, as far as they are written, in lower case."""
+        node = self.node
+        parts = (node.get("catalog"), node.get("schema"), node["function_name"])
+        return tuple(str(part).lower() for part in parts if part)
+
+    def replace(self, catalog: str, schema: str) -> None:
+        """Say where the function is."""
+        self.node.update(catalog=catalog, schema=schema)
+
+
 @dataclass(slots=True)
 class QueryTree:
     """The tree of one query, and what it names."""
@@ -113,8 +131,8 @@ class QueryTree:
     functions: list[FunctionRef] = field(default_factory=list[FunctionRef])
     shows: list[Node] = field(default_factory=list[Node])
     """SHOW TABLES, DESCRIBE and SUMMARIZE."""
-    calls: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
-    """Scalar and aggregate functions: `(catalog, schema, name)`, as far as they are written."""
+    called: list[CallRef] = field(default_factory=list[CallRef])
+    """Scalar and aggregate functions."""
     columns: set[str] = field(default_factory=set[str])
     """Every part of every name of a column, in lower case."""
     selects: list[Node] = field(default_factory=list[Node])
@@ -123,6 +141,11 @@ class QueryTree:
     joins: list[Node] = field(default_factory=list[Node])
     """Each before those inside of it."""
     is_changed: bool = False
+
+    @property
+    def calls(self) -> set[tuple[str, ...]]:
+        """The names of the functions: `(catalog, schema, name)`, as far as they are written."""
+        return {call.parts for call in self.called}
 
     @property
     def width_of_mixed_values(self) -> int | None:
@@ -193,8 +216,7 @@ class QueryTree:
             case "COLUMN_REF":
                 self.columns |= {str(part).lower() for part in node["column_names"]}
             case "FUNCTION" if "function_name" in node:
-                parts = (node.get("catalog"), node.get("schema"), node["function_name"])
-                self.calls.add(tuple(str(part).lower() for part in parts if part))
+                self.called.append(CallRef(node))
             case _:
                 pass
 

@@ -322,6 +322,20 @@ def _show_tables(caller: Caller) -> Iterator[Row]:
     return ({"name": name} for name in sorted(names))
 
 
+def _show_schemas(caller: Caller) -> Iterator[Row]:
+    catalog = _Catalog(caller)
+    for schema in sorted(catalog.schemas.values(), key=lambda one: one.name):
+        yield {
+            "database_name": catalog.name,
+            "schema_name": schema.name,
+            "current": schema.name == caller.schema,
+        }
+
+
+def _show_databases(caller: Caller) -> Iterator[Row]:
+    return ({"database_name": row["database_name"]} for row in _duckdb_databases(caller))
+
+
 def _show_all_tables(caller: Caller) -> Iterator[Row]:
     catalog = _Catalog(caller)
     found = [(catalog.schemas[item.schema_id].name, item.name, item) for item in catalog.tables]
@@ -352,6 +366,8 @@ _LISTINGS: dict[str, tuple[Columns, Callable[[Caller], Iterable[Row]]]] = {
     "information_schema.schemata": (columns.STANDARD_SCHEMAS, _schemata),
     "information_schema.views": (columns.STANDARD_VIEWS, _views),
     "show_tables": (columns.SHOWN, _show_tables),
+    "show_schemas": (columns.SCHEMAS_SHOWN, _show_schemas),
+    "show_databases": (columns.DATABASES_SHOWN, _show_databases),
     "show_all_tables": (columns.ALL_SHOWN, _show_all_tables),
 }
 

@@ -206,6 +206,8 @@ STANDARD_VIEWS: Columns = {
     "is_trigger_insertable_into": "VARCHAR",
 }
 SHOWN: Columns = {"name": "VARCHAR"}
+SCHEMAS_SHOWN: Columns = {"database_name": "VARCHAR", "schema_name": "VARCHAR", "current": "BOOLEAN"}
+DATABASES_SHOWN: Columns = {"database_name": "VARCHAR"}
 ALL_SHOWN: Columns = {
     "database": "VARCHAR",
     "schema": "VARCHAR",
