@@ -122,8 +122,12 @@ class Cursor(Handle):
         connection = self.connection
         match statement.action:
             case "begin":
+                session = connection.session
                 if connection.autocommit or not connection.in_transaction:
-                    connection.session.begin()
+                    session.begin(read_only=statement.read_only)
+                elif statement.read_only:
+                    # It has begun by itself: from here on it only reads.
+                    session.is_read_only = True
             case "commit":
                 connection.commit()
             case "rollback":

@@ -59,6 +59,8 @@ class Session:
         """One that was begun by BEGIN."""
         self.is_aborted = False
         """Whether a statement of it has failed while it ran: nothing but its end is possible then."""
+        self.is_read_only = False
+        """Whether it was begun by BEGIN READ ONLY."""
         self.prepared: dict[str, st.Parsed] = {}
         self.variables: dict[str, Variable] = {}
         """What SET VARIABLE set, by names in lower case."""
@@ -147,6 +149,8 @@ class Session:
         given: Mapping[str, pa.Table] | None = None,
     ) -> SqlResult:
         """Run one statement. It may read Arrow tables by the names under which they are given."""
+        if self.is_read_only:
+            options = replace(options, read_only=True)
         with self.guarded(statement):
             return _execute(statement, Running(self, options, params, given or {}))
 
@@ -167,20 +171,20 @@ class Session:
 
     # ---- Transactions ---
 
-    def begin(self) -> None:
-        """BEGIN."""
+    def begin(self, *, read_only: bool = False) -> None:
+        """BEGIN. A transaction that is `read_only` refuses changes."""
         if self.fixed is not None:
             raise InvalidSql("this is a transaction already: it ends with its block, commit() or rollback()")
         if self.open is not None:
             raise InvalidSql("there is a transaction already: COMMIT or ROLLBACK it first")
         if self.handle is None:
             raise InvalidSql("a transaction is on one catalog: USE it first, or call sql() of the catalog")
-        self.open = self.handle.transaction()
+        self.open, self.is_read_only = self.handle.transaction(), read_only
 
     def commit(self) -> None:
         """COMMIT."""
-        transaction, was_aborted = self._ended("COMMIT"), self.is_aborted
-        self.open, self.is_aborted = None, False
+        was_aborted = self.is_aborted
+        transaction = self._ended("COMMIT")
         if was_aborted:
             transaction.rollback()
             raise TransactionClosed(
@@ -190,16 +194,16 @@ class Session:
 
     def rollback(self) -> None:
         """ROLLBACK."""
-        transaction = self._ended("ROLLBACK")
-        self.open, self.is_aborted = None, False
-        transaction.rollback()
+        self._ended("ROLLBACK").rollback()
 
     def _ended(self, how: str) -> Transaction:
         if self.fixed is not None:
             raise InvalidSql(f"{how} ends a transaction that BEGIN began; this one ends with its block")
         if self.open is None:
             raise InvalidSql(f"there is no transaction to {how}: BEGIN one first")
-        return self.open
+        ended = self.open
+        self.open, self.is_aborted, self.is_read_only = None, False, False
+        return ended
 
 
 class LakeSession(Session):
@@ -265,7 +269,13 @@ for _kind, _run in {
 @_execute.register
 def _(statement: st.TransactionControl, running: Running) -> SqlResult:
     session = running.session
-    {"begin": session.begin, "commit": session.commit, "rollback": session.rollback}[statement.action]()
+    match statement.action:
+        case "begin":
+            session.begin(read_only=statement.read_only)
+        case "commit":
+            session.commit()
+        case "rollback":
+            session.rollback()
     return SqlResult()
 
 

@@ -78,6 +78,19 @@ def test_begin_and_commit_as_text_mean_the_transaction_of_the_connection(
     assert rows_of("FROM t") == [(1,)]
 
 
+def test_begin_read_only_as_text_refuses_changes_until_it_ends(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor()
+    cursor.execute("CREATE TABLE t (id INTEGER)")
+    connection.commit()
+    for before in ("BEGIN READ ONLY", "FROM t; BEGIN READ ONLY"):
+        cursor.execute(before)
+        with pytest.raises(dbapi.ProgrammingError, match="only reading"):
+            cursor.execute("INSERT INTO t VALUES (1)")
+        connection.rollback()
+        cursor.execute("INSERT INTO t VALUES (1)")
+        connection.rollback()
+
+
 def test_a_conflict_is_operational_and_ends_the_transaction(
     lake: forklake.Lake, connection: dbapi.Connection
 ) -> None:

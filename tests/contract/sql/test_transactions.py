@@ -129,3 +129,33 @@ def test_an_interrupt_ends_a_statement_and_nothing_of_it_stays(
     arguments = [sys.executable, "-c", _INTERRUPTED, lake_url, name]
     found = subprocess.run(arguments, capture_output=True, text=True, timeout=240, check=True)
     assert found.stdout.splitlines() == [f"[(1,)] 1 {before}"] * 3
+
+
+CHANGES = (
+    "INSERT INTO t VALUES (2)",
+    "UPDATE t SET id = 2",
+    "DELETE FROM t",
+    "CREATE TABLE u (id INTEGER)",
+    "CALL set_option('target_file_size', '1MB')",
+    "EXECUTE p",
+    "CHECKPOINT",
+    "FORK CATALOG test AS other",
+)
+
+
+def test_a_transaction_that_only_reads_refuses_changes(catalog: forklake.Catalog) -> None:
+    catalog.sql("CREATE TABLE t AS SELECT 1 AS id; PREPARE p AS DELETE FROM t")
+    for begin in ("BEGIN READ ONLY", "START TRANSACTION READ ONLY"):
+        before = catalog.snapshot
+        catalog.sql(begin)
+        for change in CHANGES:
+            with pytest.raises(forklake.InvalidSql, match="only reading"):
+                catalog.sql(change)
+            # It was refused before it ran, or the transaction is aborted; both are over now.
+            catalog.sql(f"ROLLBACK; {begin}")
+        assert catalog.sql("SELECT count(*) FROM t").to_rows() == [(1,)]
+        catalog.sql("COMMIT")
+        assert catalog.snapshot == before
+    catalog.sql("BEGIN READ WRITE; INSERT INTO t VALUES (2); COMMIT")
+    catalog.sql("BEGIN READ ONLY; ROLLBACK; INSERT INTO t VALUES (3)")
+    assert catalog.sql("SELECT count(*) FROM t").to_rows() == [(3,)]
