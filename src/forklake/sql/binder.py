@@ -12,7 +12,7 @@ from forklake.engine.query.errors import refused
 from forklake.engine.query.filters import own_filter, pushed_filters
 from forklake.engine.query.run import Parameters
 from forklake.engine.query.tables import VIRTUAL, QueryTable, files_outside
-from forklake.engine.query.tree import FunctionRef, QueryTree, TableRef, expression_sql, hide_columns
+from forklake.engine.query.tree import FunctionRef, Node, QueryTree, TableRef, expression_sql
 from forklake.engine.query.workbench import Described, Workbench
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
@@ -27,49 +27,12 @@ from forklake.sql.arguments import constant, evaluate, has_column, named_argumen
 from forklake.sql.names import DATABASES, Found, Names, is_ambiguous, past, view_name
 from forklake.sql.parser.labels import quoted_labels
 from forklake.sql.pivots import value_queries, with_lists
+from forklake.sql.query import CallFunction, Query, no_function
 from forklake.sql.shows import replace_show, shown
 from forklake.store.paths import own_data_paths
 
 _MOST_NESTED = 64
 """How deep views may be made of views."""
-
-CallFunction = Callable[[Sequence[str], Sequence[Any], Mapping[str, Any]], "pa.Table | None"]
-"""Calls a function of ours by its name and arguments; None if there is none of this name."""
-
-
-@dataclass(slots=True)
-class Query:
-    """A query that was read: its text, and its tree."""
-
-    text: str
-    tree: QueryTree
-    lists: list[str] = field(default_factory=list[str])
-    """Lists of values that PIVOT needs, to be found before the query is run."""
-    shown: dict[int, tuple[str, QueryTable]] = field(default_factory=dict[int, tuple[str, QueryTable]])
-    """Nodes of the tree that show a table of a lake, with the name that the query gives it."""
-    answers: dict[int, tuple[str, frozenset[str]]] = field(
-        default_factory=dict[int, tuple[str, frozenset[str]]]
-    )
-    """Nodes that show what a function returned, with their name and the columns that `*` does not mean."""
-
-    @property
-    def first_name(self) -> str | None:
-        """What the query calls the first table that it reads; a WITH before it is not looked at."""
-        node = self.tree.root["statements"][0]["node"].get("from_table")
-        if node is None:
-            return None
-        return str(node.get("alias") or node.get("table_name") or "") or None
-
-    def sql(self, workbench: Workbench) -> str:
-        """As it is to be run: as it was written, if it can be."""
-        hidden = self.answers | {
-            node: (name, frozenset(table.virtual))
-            for node, (name, table) in self.shown.items()
-            if table.virtual
-        }
-        if hidden:
-            hide_columns(self.tree, hidden)
-        return self.tree.sql(workbench.connection) if self.tree.is_changed else self.text
 
 
 @dataclass(slots=True)
@@ -83,9 +46,15 @@ class Binder:
     params: Parameters = None
     data: Mapping[str, pa.Table] = field(default_factory=dict[str, "pa.Table"])
     """What the caller handed over, by names in lower case, for the query itself: views do not see it."""
-    call: CallFunction = lambda name, positional, named: None
+    call: CallFunction = no_function
     hides: Callable[[Sequence[str]], tuple[str, ...]] = lambda name: ()
     """Columns of what a function returns that `*` does not mean."""
+    changes: Callable[[Sequence[str]], bool] = lambda name: False
+    """Whether a function changes something."""
+    is_stored: bool = False
+    """Whether the query is that of a view to be made, which must not change anything."""
+    is_only_explained: bool = False
+    """Whether the query is not run, so that functions in it do not change anything."""
     given: dict[str, QueryTable | None] = field(default_factory=dict[str, "QueryTable | None"])
     """Tables by names that only this statement has, as the target of an update; None for Arrow tables."""
     tables: dict[tuple[Any, ...], QueryTable] = field(default_factory=dict[tuple[Any, ...], QueryTable])
@@ -143,13 +112,15 @@ class Binder:
 
     def _read_tree(self, query: Query, tree: QueryTree, names: Names, inside: bool) -> None:
         self.access.check_calls(tree.calls)
+        described = tree.described
         for node in tree.shows:
             rows = shown(node, names, self.call, self.as_of)
             if rows is not None:
                 replace_show(node, self._keep(rows))
                 tree.is_changed = True
         for function in tree.functions:
-            self._function(query, tree, function, names, inside)
+            only_columns = self.is_only_explained or id(function.node) in described
+            self._function(query, tree, function, names, inside, only_columns)
         for call in tree.called:
             macro = self._macro(call.parts, names, "scalar")
             if macro is not None and self._is_elsewhere(macro, call.parts):
@@ -278,7 +249,7 @@ class Binder:
         return found
 
     def _is_elsewhere(self, macro: Found, parts: Sequence[str]) -> bool:
-        """Whether DuckDB would not find a macro by its name as it was written, from where the statement is."""
+        """Whether DuckDB would not find a macro by its name as it was written."""
         names = self.names
         if (names.catalog or "").lower() != macro.catalog.lower():
             return True
@@ -305,11 +276,22 @@ class Binder:
     # ---- Functions ---
 
     def _function(
-        self, query: Query, tree: QueryTree, function: FunctionRef, names: Names, inside: bool
+        self,
+        query: Query,
+        tree: QueryTree,
+        function: FunctionRef,
+        names: Names,
+        inside: bool,
+        only_columns: bool,
     ) -> None:
         parts = tuple(part.lower() for part in function.parts)
+        if (inside or self.is_stored) and self.changes(parts):
+            # Who reads a view does not know what is in it, and listings read it too.
+            raise InvalidSql(
+                f"{parts[-1]}() changes something, so no view or macro can call it: call it by itself"
+            )
         positional, named = self._arguments(function.arguments, parts)
-        rows = self.call(function.parts, positional, named)
+        rows = self.call(function.parts, positional, named, only_columns=only_columns)
         if rows is not None:
             hidden = self.hides(function.parts)
             if not tree.columns & set(hidden):
@@ -333,7 +315,7 @@ class Binder:
             function.node["function"]["children"][0] = constant(self.workbench, positional[0])
             tree.is_changed = True
 
-    def _arguments(self, given: Sequence[TreeNode], parts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    def _arguments(self, given: Sequence[Node], parts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
         if not self.access.needs_values(parts, self.call):
@@ -349,7 +331,7 @@ class Binder:
                 named[name.lower()] = value
         return positional, named
 
-    def value(self, expression: TreeNode) -> Any:
+    def value(self, expression: Node) -> Any:
         """The value of an expression that needs no table."""
         connection = self.workbench.connection
         with refused(self.context.storage):

@@ -101,6 +101,7 @@ def _(statement: st.CreateView, running: Running) -> SqlResult:
     # What it reads has to be there, and go on being there; and it must not read itself.
     stored = replace(running, options=replace(running.options, data={}))
     with stored.binder() as binder:
+        binder.is_stored = True
         (sql,) = binder.prepare(binder.read(text))
         old = running.scope.read().find_view(name) if statement.or_replace else None
         if old is not None and binder.reads(old):

@@ -15,6 +15,7 @@ def explain(statement: st.Explain, running: Running) -> SqlResult:
     if not isinstance(statement.statement, st.Query):
         raise InvalidSql("EXPLAIN shows how a query is run: take the SELECT of this statement")
     with running.binder() as binder:
+        binder.is_only_explained = not statement.analyze
         (sql,) = binder.prepare(binder.read(statement.statement.text.text))
         word = "EXPLAIN ANALYZE" if statement.analyze else "EXPLAIN"
         found = pa.Table.from_batches(list(stream(binder, running, f"{word} {sql}")))

@@ -98,7 +98,9 @@ class Names:
         places = self.places(parts)
         if len(parts) == 1:
             # As in DuckDB, which looks for tables in the schema alone.
-            places += [(catalog, "main", name) for catalog, schema, name in places if schema.lower() != "main"]
+            places += [
+                (catalog, "main", name) for catalog, schema, name in places if schema.lower() != "main"
+            ]
         for catalog, schema, name in places:
             draft = self.draft(catalog)
             item = None if draft is None else draft.find_macro(QualifiedName(schema, name), kind)

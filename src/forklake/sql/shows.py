@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from forklake.engine.query.tree import Node, TableRef
@@ -26,7 +26,7 @@ _LISTINGS = {
 def shown(
     node: Node,
     names: Names,
-    call: Callable[[Sequence[str], Sequence[Any], Mapping[str, Any]], pa.Table | None],
+    call: Callable[[Sequence[str], Sequence[Any], dict[str, Any]], pa.Table | None],
     as_of: Callable[[TableRef], AsOf | None],
 ) -> pa.Table | None:
     """The rows of SHOW or DESCRIBE; None if they are DuckDB's to find, as of SUMMARIZE and of queries."""
@@ -69,9 +69,7 @@ def _tables_of(node: Node, names: Names) -> pa.Table:
     raise SchemaNotFound(f'there is no schema "{".".join(parts)}": SHOW SCHEMAS lists what there is')
 
 
-def _described(
-    node: Node, names: Names, as_of: Callable[[TableRef], AsOf | None]
-) -> pa.Table | None:
+def _described(node: Node, names: Names, as_of: Callable[[TableRef], AsOf | None]) -> pa.Table | None:
     """What DESCRIBE says of a table, which DuckDB does not know of a view."""
     select = node["query"]
     source = select.get("from_table") or {}
@@ -86,7 +84,11 @@ def _described(
 
 def _is_all_of_it(select: Node) -> bool:
     """Whether a query is a table with all of its columns, under their names."""
-    if select["cte_map"]["map"] or select["from_table"]["column_name_alias"] or len(select["select_list"]) != 1:
+    if (
+        select["cte_map"]["map"]
+        or select["from_table"]["column_name_alias"]
+        or len(select["select_list"]) != 1
+    ):
         return False
     (star,) = select["select_list"]
     changes = ("exclude_list", "replace_list", "rename_list", "qualified_exclude_list", "columns", "expr")

@@ -21,7 +21,7 @@ from forklake.model.names import QualifiedName, is_absolute, quoted
 from forklake.model.time_travel import AsOf
 from forklake.sql.access import Access, default_access
 from forklake.sql.binder import Binder
-from forklake.sql.functions.calls import call_function, hidden_columns
+from forklake.sql.functions.calls import call_function, changes_something, hidden_columns
 from forklake.sql.names import Names
 from forklake.sql.options import SqlOptions
 from forklake.sql.statements import ObjectName
@@ -159,6 +159,7 @@ class Running:
             data=self.options.data,
             call=self._call,
             hides=hidden_columns,
+            changes=changes_something,
         )
         for name, rows in self.given.items():
             binder.add_rows(name, rows)
@@ -166,8 +167,13 @@ class Running:
         return binder
 
     def _call(
-        self, name: Sequence[str], positional: Sequence[Any], named: Mapping[str, Any]
+        self,
+        name: Sequence[str],
+        positional: Sequence[Any],
+        named: Mapping[str, Any],
+        *,
+        only_columns: bool = False,
     ) -> pa.Table | None:
-        found = call_function(self, name, positional, named)
+        found = call_function(self, name, positional, named, only_columns=only_columns)
         self.has_called |= found is not None
         return found

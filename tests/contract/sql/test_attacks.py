@@ -390,3 +390,43 @@ def test_a_fork_reads_its_files_wherever_they_are_and_nobody_else_does(
         _is_refused(secret, f"FROM read_parquet('{path}')", allow=[str(elsewhere)])
     lake.merge("agent", into=parent)
     assert parent.sql("SELECT count(*) FROM t").to_rows() == [(4,)]
+
+
+def test_what_is_read_or_described_changes_nothing(lake: forklake.Lake) -> None:
+    victim = lake.create_catalog("reader")
+    victim.sql("CREATE TABLE t AS SELECT 1 AS id")
+    trap = "FROM fork('reader', 'stolen')"
+    victim.create_view("report", f"SELECT * {trap}")
+    victim.create_macro("rows_of", [], f"SELECT * {trap}", table=True)
+    victim.create_macro("total", [], f"(SELECT count(*) {trap})")
+    victim.create_view("outer_one", "SELECT total() AS n")
+    lake.fork("reader", "branch")
+    names = {info.name for info in lake.catalogs()}
+    for statement in (
+        "FROM report",
+        "FROM rows_of()",
+        "SELECT total()",
+        "FROM outer_one",
+        "DESCRIBE report",
+        "CREATE VIEW w AS FROM report",
+        f"CREATE VIEW w AS {trap}",
+        f"CREATE VIEW w AS SELECT (SELECT count(*) {trap})",
+    ):
+        with pytest.raises(forklake.InvalidSql, match="changes something"):
+            victim.sql(statement)
+    for statement in (
+        "SHOW ALL TABLES",
+        "FROM duckdb_columns()",
+        "FROM information_schema.columns",
+        f"DESCRIBE {trap}",
+        f"DESCRIBE SELECT * FROM (SELECT parent {trap})",
+        f"SELECT * FROM (DESCRIBE {trap})",
+        f"EXPLAIN {trap}",
+        f"PREPARE p AS {trap}",
+        "DESCRIBE FROM set_option('target_file_size', '1MB')",
+    ):
+        before = victim.snapshot
+        victim.sql(statement).to_arrow()
+        assert victim.snapshot == before, statement
+    assert {info.name for info in lake.catalogs()} == names
+    assert victim.sql(f"SELECT parent {trap}").to_rows() == [("reader",)]

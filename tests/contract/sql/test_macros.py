@@ -119,7 +119,9 @@ def test_macros_call_other_macros(twins: Twins) -> None:
 
 def test_a_macro_calls_those_of_its_own_schema(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
     catalog.sql("CREATE SCHEMA s; USE s; CREATE MACRO one() AS 1; CREATE MACRO two() AS one() + one()")
-    catalog.sql("CREATE VIEW v AS SELECT two() AS a; CREATE MACRO rows() AS TABLE SELECT two() AS a; USE main")
+    catalog.sql(
+        "CREATE VIEW v AS SELECT two() AS a; CREATE MACRO rows() AS TABLE SELECT two() AS a; USE main"
+    )
     expected = [(2, 2, 2)]
     query = "SELECT {0}s.two(), v.a, r.a FROM {0}s.v, {0}s.rows() AS r"
     assert catalog.sql(query.format("")).to_rows() == expected

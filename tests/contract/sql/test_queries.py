@@ -294,7 +294,9 @@ def test_a_lake_calls_functions_of_its_catalogs(lake: forklake.Lake, catalog: fo
 
 
 def test_structs_without_names_are_tuples(twins: Twins) -> None:
-    query = "SELECT row(1, 'x') AS a, {'k': row(1)} AS b, [row(1, 2), NULL] AS c, (2, NULL) AS d, {'e': 3} AS e"
+    query = (
+        "SELECT row(1, 'x') AS a, {'k': row(1)} AS b, [row(1, 2), NULL] AS c, (2, NULL) AS d, {'e': 3} AS e"
+    )
     ((a, b, c, d, e),) = twins.same(query)
     result = twins.catalog.sql(query)
     assert result.to_pylist() == [{"a": a, "b": b, "c": c, "d": d, "e": e}]
@@ -329,7 +331,9 @@ def test_queries_are_described_by_their_own_columns(twins: Twins) -> None:
 
 def test_tables_schemas_and_catalogs_are_shown(lake: forklake.Lake, catalog: forklake.Catalog) -> None:
     name = catalog.name
-    catalog.sql("CREATE SCHEMA s; CREATE TABLE a (x INT); CREATE TABLE s.b (x INT); CREATE VIEW s.v AS SELECT 1")
+    catalog.sql(
+        "CREATE SCHEMA s; CREATE TABLE a (x INT); CREATE TABLE s.b (x INT); CREATE VIEW s.v AS SELECT 1"
+    )
     for of, expected in (
         ("main", ["a"]),
         ("S", ["b", "v"]),

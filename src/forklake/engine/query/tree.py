@@ -148,6 +148,16 @@ class QueryTree:
         return {call.parts for call in self.called}
 
     @property
+    def described(self) -> set[int]:
+        """The ids of nodes of functions in queries that are described, and so not run."""
+        return {
+            id(node)
+            for show in self.shows
+            if show["show_type"] == "DESCRIBE"
+            for node in _functions_in(show.get("query"))
+        }
+
+    @property
     def width_of_mixed_values(self) -> int | None:
         """How many values each row has, if the query is VALUES alone and its rows may differ in type."""
         node = self.root["statements"][0]["node"]
@@ -292,6 +302,17 @@ def hide_columns(tree: QueryTree, hidden: Mapping[int, tuple[str, frozenset[str]
                     for column in sorted(columns)
                 ]
             tree.is_changed = True
+
+
+def _functions_in(value: Any) -> Iterator[Node]:
+    """Nodes of table functions."""
+    if isinstance(value, dict):
+        if value.get("type") == "TABLE_FUNCTION":
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _functions_in(item)
 
 
 def _direct_tables(node: Any) -> Iterator[Node]:

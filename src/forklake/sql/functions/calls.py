@@ -9,6 +9,7 @@ from forklake.api.scoped import scope_of
 from forklake.errors import InvalidSql
 from forklake.lazy.arrow import pa
 from forklake.model.names import QualifiedName
+from forklake.sql.functions.answers import answer
 from forklake.sql.functions.function import Arguments, Caller, SqlFunction
 from forklake.sql.functions.introspection import INTROSPECTION
 from forklake.sql.functions.registry import FUNCTIONS
@@ -23,11 +24,17 @@ _PREFIX = "ducklake_"
 
 
 def call_function(
-    running: Running, name: Sequence[str], positional: Sequence[Any], named: Mapping[str, Any]
+    running: Running,
+    name: Sequence[str],
+    positional: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    only_columns: bool = False,
 ) -> pa.Table | None:
     """What a function returns; None if there is none of this name.
 
-    `snapshots()`, `shop.snapshots()` and `ducklake_snapshots('shop')` are the same.
+    `snapshots()`, `shop.snapshots()` and `ducklake_snapshots('shop')` are the same. With `only_columns`,
+    one that changes something does not, and returns no rows.
     """
     session = running.session
     handle, work = session.handle, None
@@ -46,15 +53,26 @@ def call_function(
         if listing is None or session.handle is None:
             return None
         return listing(_listing_caller(running, session.handle))
-    if function.is_change and running.options.read_only:
-        raise InvalidSql(f"{own}() changes something, and only reading is allowed here")
     if handle is None:
         raise InvalidSql("say in which catalog: USE a catalog first, or call sql() of the catalog")
-    if work is handle and session.open is not None and function.is_change:
-        raise InvalidSql(f'the transaction is on "{session.catalog}", and this changes "{handle.name}"')
+    if function.is_change:
+        _check_change(running, own, handle if work is handle else None)
     schema = session.schema if work is None else "main"
     caller = Caller(session.lake, handle, work or session.work, schema, reach=SessionReach(running))
-    return function.run(caller, Arguments(list(positional), {key.lower(): v for key, v in named.items()}))
+    arguments = Arguments(list(positional), {key.lower(): value for key, value in named.items()})
+    if only_columns and function.is_change and function.columns is not None:
+        function.checked(arguments)
+        return answer(function.columns, [])
+    return function.run(caller, arguments)
+
+
+def _check_change(running: Running, name: str, elsewhere: Catalog | None) -> None:
+    """Refuse a change where only reading is allowed, and of a catalog that the transaction is not on."""
+    if running.options.read_only:
+        raise InvalidSql(f"{name}() changes something, and only reading is allowed here")
+    session = running.session
+    if elsewhere is not None and session.open is not None:
+        raise InvalidSql(f'the transaction is on "{session.catalog}", and this changes "{elsewhere.name}"')
 
 
 def _listing_caller(running: Running, catalog: Catalog) -> Caller:
@@ -72,6 +90,12 @@ def hidden_columns(name: Sequence[str]) -> tuple[str, ...]:
     """Columns of what a function returns that `*` does not mean."""
     function = _named(name[-1].lower())
     return () if function is None else function.hidden
+
+
+def changes_something(name: Sequence[str]) -> bool:
+    """Whether a name is that of a function that changes something."""
+    function = _named(name[-1].lower())
+    return function is not None and function.is_change
 
 
 def _named(name: str) -> SqlFunction | None:

@@ -92,6 +92,8 @@ WHERE = {
     "information_schema.schemata": "information_schema.schemata WHERE catalog_name = 'main_catalog'",
     "information_schema.views": "information_schema.views WHERE table_catalog = 'main_catalog'",
     "show_tables": "(SHOW TABLES) WHERE name <> 'found'",
+    "show_schemas": "(SHOW SCHEMAS) WHERE database_name = 'main_catalog'",
+    "show_databases": "(SHOW DATABASES) WHERE database_name = 'main_catalog'",
     "show_all_tables": "(SHOW ALL TABLES) WHERE database = 'main_catalog'",
 }
 # What DuckDB has otherwise: its own spelling of queries and defaults, what is internal, where it is.
