@@ -8,7 +8,7 @@ from typing import Any
 from forklake.data.storage.storage import Storage
 from forklake.engine.check_sql import check_statement
 from forklake.engine.query.errors import refused
-from forklake.engine.query.run import Parameters
+from forklake.engine.query.run import Parameters, TimeLimit, watched
 from forklake.engine.query.tree import Node, QueryTree
 from forklake.engine.query.workbench import Workbench
 from forklake.engine.sql_text import text as literal
@@ -18,7 +18,12 @@ from forklake.sql.access import Access
 
 
 def evaluate(
-    workbench: Workbench, storage: Storage, access: Access, sql: str, used: Callable[[str], Parameters]
+    workbench: Workbench,
+    storage: Storage,
+    access: Access,
+    sql: str,
+    used: Callable[[str], Parameters],
+    limit: TimeLimit | None,
 ) -> Any:
     """The value of a SELECT of one expression, which reads nothing."""
     connection = workbench.connection
@@ -30,7 +35,8 @@ def evaluate(
             raise InvalidSql("a value is wanted here, without a query: pass it as a parameter")
         access.check_calls(tree.calls)
         params = used(sql)
-        row = connection.execute(sql, *(() if not params else (params,))).fetchone()
+        with watched(connection, storage, (), limit):
+            row = connection.execute(sql, *(() if not params else (params,))).fetchone()
     return None if row is None else row[0]
 
 

@@ -10,7 +10,7 @@ from forklake.context.lake_context import LakeContext
 from forklake.engine.check_sql import check_statement
 from forklake.engine.query.errors import refused
 from forklake.engine.query.filters import own_filter, pushed_filters
-from forklake.engine.query.run import Parameters
+from forklake.engine.query.run import Parameters, TimeLimit, watched
 from forklake.engine.query.tables import VIRTUAL, QueryTable, files_outside
 from forklake.engine.query.tree import FunctionRef, Node, QueryTree, TableRef, expression_sql
 from forklake.engine.query.workbench import Described, Workbench
@@ -44,6 +44,8 @@ class Binder:
     names: Names
     access: Access
     params: Parameters = None
+    limit: TimeLimit | None = None
+    """For how long the statement may run."""
     data: Mapping[str, pa.Table] = field(default_factory=dict[str, "pa.Table"])
     """What the caller handed over, by names in lower case, for the query itself: views do not see it."""
     call: CallFunction = no_function
@@ -339,7 +341,7 @@ class Binder:
                 # An unquoted word, as in table_info(orders).
                 return ".".join(expression["column_names"])
             sql = f"SELECT {expression_sql(connection, expression)}"
-        return evaluate(self.workbench, self.context.storage, self.access, sql, self.used)
+        return evaluate(self.workbench, self.context.storage, self.access, sql, self.used, self.limit)
 
     def used(self, sql: str) -> Parameters:
         """The parameters that a statement made of parts of the user's has: DuckDB refuses others."""
@@ -415,7 +417,8 @@ class Binder:
         for query in queries:
             for name, sql in value_queries(self.workbench, query.tree, query.lists) if query.lists else ():
                 params = self.used(sql)
-                rows = connection.execute(sql, *(() if not params else (params,))).fetchall()
+                with watched(connection, self.context.storage, (), self.limit):
+                    rows = connection.execute(sql, *(() if not params else (params,))).fetchall()
                 self.workbench.add_list(name, [str(value) for (value,) in rows])
 
     def _pruning(self, used: Sequence[QueryTable], queries: Sequence[Query]) -> dict[str, Predicate]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 
 from forklake.api.sql_result import SqlResult
-from forklake.engine.query.run import Rows
 from forklake.errors import InvalidSql
 from forklake.sql import statements as st
 from forklake.sql.constants import text_of
@@ -27,10 +30,27 @@ def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
     with running.binder() as binder:
         (sql,) = binder.prepare(binder.read(statement.query.text))
         quoted = path.replace("'", "''")
-        rows = Rows(binder.workbench, running.context.storage, binder.plans, lambda: None)
-        rows.begin(f"COPY (\n{sql}\n) TO '{quoted}'{options}", binder.used(sql))
-        found = rows.all()
+        rows = running.rows(binder)
+        with _nothing_half_written(path):
+            rows.begin(f"COPY (\n{sql}\n) TO '{quoted}'{options}", binder.used(sql))
+            found = rows.all()
     return SqlResult(found, rows_affected=found.column(0)[0].as_py() if found.num_columns else None)
+
+
+@contextmanager
+def _nothing_half_written(path: str) -> Generator[None]:
+    """Remove what DuckDB leaves of a file that was not there before, if the block fails."""
+    target = Path(path)
+    # Over a file that is there it writes another one first, of this name.
+    new = [] if "://" in path else [target, target.with_name(f"tmp_{target.name}")]
+    new = [file for file in new if not os.path.lexists(file)]
+    try:
+        yield
+    except BaseException:
+        for file in new:
+            if file.is_file():
+                file.unlink(missing_ok=True)
+        raise
 
 
 def _checked(options: str) -> str:

@@ -15,7 +15,6 @@ from forklake.api.sql_result import SqlResult
 from forklake.api.staged_rows import replace_rows, take_rows
 from forklake.commit.draft import Draft
 from forklake.engine.dml import Found, Places, assigned, rewritten
-from forklake.engine.query.run import Rows
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID
 from forklake.engine.sql_text import computed, default_sql
 from forklake.errors import ColumnNotFound, InvalidData, InvalidSql
@@ -118,7 +117,7 @@ class _Merge:
         self.source_alias = query.first_name or SOURCE
         (sql,) = self.binder.prepare(query)
         self.source_columns = [name for name, _ in types_of(self.binder, self.running, sql)]
-        rows = Rows(self.binder.workbench, self.running.context.storage, self.binder.plans, lambda: None)
+        rows = self.running.rows(self.binder)
         self.binder.workbench.keep_temporary(SOURCE)
         rows.begin(f"CREATE OR REPLACE TEMP TABLE {quoted(SOURCE)} AS {sql}", self.binder.used(sql))
         rows.all()

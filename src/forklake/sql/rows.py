@@ -10,7 +10,6 @@ from forklake.api.sql_result import SqlResult
 from forklake.api.staged_rows import replace_rows, take_rows
 from forklake.commit.draft import Draft
 from forklake.engine.dml import Places, assigned, rewritten
-from forklake.engine.query.run import Rows
 from forklake.engine.query.tables import QueryTable
 from forklake.engine.scan_sql import PLACE, POSITION, ROW_ID
 from forklake.engine.sql_text import default_sql
@@ -95,13 +94,7 @@ def _converted(binder: Binder, running: Running, sql: str, columns: Sequence[Col
     name = f"temp.main.{quoted(_VALUES)}"
     binder.workbench.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_VALUES)} ({listed})")
     text = f"INSERT INTO {name} {sql}"
-    rows = Rows(
-        binder.workbench,
-        running.context.storage,
-        binder.plans,
-        lambda: None,
-        seconds=running.options.max_seconds,
-    )
+    rows = running.rows(binder)
     rows.begin(text, binder.used(text))
     rows.all()
     return f"FROM {name}"
@@ -119,27 +112,21 @@ def computed_query(
 
 def stream(binder: Binder, running: Running, sql: str) -> Iterator[pa.RecordBatch]:
     """The rows of a bound statement of ours."""
-    rows = Rows(
-        binder.workbench,
-        running.context.storage,
-        binder.plans,
-        lambda: None,
-        seconds=running.options.max_seconds,
-    )
+    rows = running.rows(binder)
     rows.begin(sql, binder.used(sql))
     yield from rows.batches()
 
 
 def _columns_of(binder: Binder, running: Running, sql: str) -> list[str]:
     """The names of the columns of a bound query."""
-    rows = Rows(binder.workbench, running.context.storage, binder.plans, lambda: None)
+    rows = running.rows(binder)
     rows.begin(f"SELECT * FROM (\n{sql}\n) LIMIT 0", binder.used(sql))
     return rows.schema.names
 
 
 def types_of(binder: Binder, running: Running, sql: str) -> list[tuple[str, str]]:
     """The names and DuckDB's types of the columns of a bound query."""
-    rows = Rows(binder.workbench, running.context.storage, binder.plans, lambda: None)
+    rows = running.rows(binder)
     rows.begin(f"SELECT * FROM (\n{sql}\n) LIMIT 0", binder.used(sql))
     return list(zip(rows.schema.names, rows.types, strict=True))
 
@@ -337,6 +324,6 @@ def returned(
 
 
 def _nothing(binder: Binder, running: Running, sql: str) -> pa.Table:
-    rows = Rows(binder.workbench, running.context.storage, binder.plans, lambda: None)
+    rows = running.rows(binder)
     rows.begin(sql, binder.used(sql))
     return rows.all()

@@ -152,7 +152,7 @@ class Session:
         if self.is_read_only:
             options = replace(options, read_only=True)
         with self.guarded(statement):
-            return _execute(statement, Running(self, options, params, given or {}))
+            return _execute(statement, Running.begin(self, options, params, given or {}))
 
     @contextmanager
     def guarded(self, statement: st.Statement) -> Generator[None]:

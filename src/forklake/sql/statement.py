@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from forklake.api.transaction import Transaction
 from forklake.commit.draft import Draft
 from forklake.context.lake_context import LakeContext
 from forklake.context.scope import Scope
-from forklake.engine.query.run import Parameters, Rows
+from forklake.engine.query.run import Parameters, Rows, TimeLimit
 from forklake.engine.query.workbench import Workbench
 from forklake.errors import FileMissing, InvalidSql, NotFound
 from forklake.lazy.arrow import pa
@@ -40,8 +41,23 @@ class Running:
     params: Parameters = None
     given: Mapping[str, pa.Table] = field(default_factory=dict[str, "pa.Table"])
     """Arrow tables that it may read, by their names."""
+    limit: TimeLimit | None = None
+    """For how long it may run."""
     has_called: bool = False
     """Whether it has called a function of ours, which may have changed something."""
+
+    @classmethod
+    def begin(
+        cls, session: Session, options: SqlOptions, params: Parameters, given: Mapping[str, pa.Table]
+    ) -> Running:
+        """A statement that begins now."""
+        seconds = options.max_seconds
+        limit = None if seconds is None else TimeLimit(seconds, time.monotonic() + seconds)
+        return cls(session, options, params, given, limit)
+
+    def rows(self, binder: Binder) -> Rows:
+        """Rows that a part of the statement needs."""
+        return Rows(binder.workbench, self.context.storage, binder.plans, lambda: None, limit=self.limit)
 
     @property
     def context(self) -> LakeContext:
@@ -112,7 +128,7 @@ class Running:
             with self.binder() as binder:
                 query = binder.read(f"FROM {quoted(name.schema)}.{quoted(name.name)} LIMIT 0")
                 (sql,) = binder.prepare(query)
-                rows = Rows(binder.workbench, self.context.storage, binder.plans, lambda: None)
+                rows = self.rows(binder)
                 rows.begin(sql, None)
                 return list(zip(rows.schema.names, rows.types, strict=True))
         except (InvalidSql, NotFound):
@@ -141,7 +157,8 @@ class Running:
                 binder.plans,
                 lambda: context.workbenches.give_back(workbench),
                 most_rows=self.options.max_rows,
-                seconds=self.options.max_seconds,
+                # Of its own: when they are asked for is not up to the statement.
+                limit=None if self.limit is None else TimeLimit(self.limit.seconds),
             )
             rows.begin(sql, binder.used(sql) if self.params else None)
         except BaseException:
@@ -156,6 +173,7 @@ class Running:
             names=names,
             access=access,
             params=self.params,
+            limit=self.limit,
             data=self.options.data,
             call=self._call,
             hides=hidden_columns,

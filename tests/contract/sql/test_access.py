@@ -149,6 +149,34 @@ def test_a_limit_ends_the_statement_and_not_the_process(filled: forklake.Catalog
     assert filled.sql("FROM t").to_rows() == filled.sql("FROM t", max_memory="40MiB").to_rows()
 
 
+def test_a_limit_of_time_holds_for_every_part_of_a_statement(
+    filled: forklake.Catalog, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("out")
+    there = Path(folder, "there.csv")
+    there.write_text("kept")
+    many = "SELECT a.range AS id FROM range(100000000) AS a, range(100000000) AS b"
+    before = filled.snapshot
+    for statement in (
+        f"INSERT INTO t SELECT id FROM ({many})",
+        f"INSERT INTO t VALUES ((SELECT count(*) FROM ({many}))), (1)",
+        f"MERGE INTO t USING ({many}) AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        f"MERGE INTO t USING (SELECT 5 AS id) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT "
+        f"VALUES ((SELECT count(*) FROM ({many})))",
+        f"PIVOT ({many}) ON id USING count(*)",
+        f"SET VARIABLE v = (SELECT count(*) FROM ({many}))",
+        f"EXPLAIN ANALYZE {many}",
+        f"COPY ({many}) TO '{folder}/new.parquet'",
+        f"COPY ({many}) TO '{there}'",
+        "FROM t AT (VERSION => sleep_ms(20000)::INT)",
+    ):
+        with pytest.raises(forklake.StatementLimit, match=r"0\.05 seconds"):
+            filled.sql(statement, max_seconds=0.05, allow=[str(folder)])
+    assert filled.snapshot == before
+    assert [file.name for file in folder.iterdir()] == ["there.csv"]
+    assert there.read_text() == "kept"
+
+
 @pytest.mark.parametrize("memory", ["much", "-1", 0, "1MB", True, 1.5])
 def test_a_limit_of_memory_has_to_be_a_size(filled: forklake.Catalog, memory: object) -> None:
     with pytest.raises(forklake.InvalidArgument, match="max_memory"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from forklake.data.storage.storage import Storage
@@ -22,6 +24,24 @@ _MANY = 1_000_000
 """Rows of files from which on a query is worth waiting until it is known how its own are wanted."""
 
 
+@dataclass(frozen=True, slots=True)
+class TimeLimit:
+    """For how long a statement may run, all of its parts together, or each by itself if it has no end."""
+
+    seconds: float
+    until: float | None = None
+    """When it is over, by the monotonic clock."""
+
+    @property
+    def left(self) -> float:
+        """The seconds from now on."""
+        return self.seconds if self.until is None else self.until - time.monotonic()
+
+    def over(self) -> StatementLimit:
+        """What to say when it is over."""
+        return StatementLimit(f"the statement was ended after {self.seconds:g} seconds, its limit")
+
+
 class Rows:
     """The rows of a query that was begun. It has the workbench for itself until it is closed."""
 
@@ -33,7 +53,7 @@ class Rows:
         give_back: Callable[[], None],
         *,
         most_rows: int | None = None,
-        seconds: float | None = None,
+        limit: TimeLimit | None = None,
     ) -> None:
         """Use `run`."""
         self._workbench = workbench
@@ -41,7 +61,7 @@ class Rows:
         self._plans = plans
         self._give_back: Callable[[], None] | None = give_back
         self._most_rows = most_rows
-        self._seconds = seconds
+        self._limit = limit
         self.names: tuple[str, ...] = ()
         self.types: tuple[str, ...] = ()
         self._relation: Any = None
@@ -133,40 +153,55 @@ class Rows:
             self._reader = self._relation = None
             give_back()
 
-    @contextmanager
-    def _watched(self) -> Generator[None]:
-        try:
-            with refused(self._storage, self._plans), time_limit(self._workbench.connection, self._seconds):
-                yield
-        except KeyboardInterrupt:
-            # DuckDB has only stopped waiting: the query goes on, and what comes next would wait for it.
-            self._workbench.connection.interrupt()
-            raise
+    def _watched(self) -> AbstractContextManager[None]:
+        return watched(self._workbench.connection, self._storage, self._plans, self._limit)
 
 
 @contextmanager
-def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float | None) -> Generator[None]:
-    """End what runs in the block after some time; the process goes on."""
-    if seconds is None:
+def watched(
+    connection: duckdb.DuckDBPyConnection,
+    storage: Storage,
+    plans: Sequence[ScanPlan],
+    limit: TimeLimit | None,
+) -> Generator[None]:
+    """End what runs in the block on Ctrl-C, and after some time; the process goes on."""
+    try:
+        with refused(storage, plans), _time_limit(connection, limit):
+            yield
+    except KeyboardInterrupt:
+        # DuckDB has only stopped waiting: the query goes on, and what comes next would wait for it.
+        connection.interrupt()
+        raise
+
+
+@contextmanager
+def _time_limit(connection: duckdb.DuckDBPyConnection, limit: TimeLimit | None) -> Generator[None]:
+    if limit is None:
         yield
         return
+    left = limit.left
+    if left <= 0:
+        raise limit.over()
     over = threading.Event()
 
     def end() -> None:
         over.set()
         connection.interrupt()
 
-    timer = threading.Timer(seconds, end)
+    timer = threading.Timer(left, end)
     timer.daemon = True
     timer.start()
     try:
         yield
     except Exception as error:
         if over.is_set() and not isinstance(error, StatementLimit):
-            raise StatementLimit(f"the statement was ended after {seconds:g} seconds, its limit") from error
+            raise limit.over() from error
         raise
     finally:
         timer.cancel()
+    if over.is_set():
+        # What was interrupted may answer all the same, with less than it should.
+        raise limit.over()
 
 
 def _check_types(description: Sequence[Any]) -> None:
