@@ -37,7 +37,8 @@ SYNOPSES: Mapping[str, str] = {
     "PIVOT": "PIVOT table ON column [ USING aggregate ] [ GROUP BY column ]",
     "UNPIVOT": "UNPIVOT table ON column [, …]",
     "DESCRIBE": "{ DESCRIBE | SUMMARIZE } { table | query }",
-    "SHOW": "SHOW { TABLES | ALL TABLES | INDEXES [ FROM table ] | table }",
+    "SHOW": """\
+SHOW { TABLES [ FROM schema ] | ALL TABLES | SCHEMAS | DATABASES | INDEXES [ FROM table ] | table }""",
     "EXPLAIN": "EXPLAIN [ ANALYZE ] query",
     "INSERT": """\
 [ WITH name AS ( query ) ]
