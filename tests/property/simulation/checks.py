@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 EMPTY = {"ducklake_metadata", "ducklake_snapshot", "ducklake_counter"}
 """What a lake without catalogs has: settings, its last snapshot, and where its counters stand."""
+PARTS = (
+    ("ducklake_inlined_file", "ducklake_data_file", "data_file_id"),
+    ("ducklake_file_column_stats", "ducklake_data_file", "data_file_id"),
+    ("ducklake_index_coverage", "ducklake_index_file", "index_file_id"),
+    ("ducklake_index_column", "ducklake_index", "index_id"),
+)
+"""Tables of what belongs to rows of others, and goes with them: of which, and by which number."""
+FILES = ("data_file", "delete_file", "index_file")
 Seen = list[tuple[Row, int]]
 Key = frozenset[tuple[Any, ...]]
 """Everything that the rows of a table at a snapshot follow from."""
@@ -28,6 +36,7 @@ class Checker:
         self.world = world
         self._contents: dict[Key, Values] = {}
         self._checked: dict[int, int] = {}
+        self._indexes: dict[tuple[int, int], Key] = {}
 
     def check(self) -> Picture:
         """All that must hold at any time."""
@@ -36,6 +45,7 @@ class Checker:
         self._check_files(picture)
         for viewer in picture.viewers:
             self._check_contents(picture, self.world.catalogs[viewer])
+        self._check_indexes(picture)
         return picture
 
     def _check_retained(self, picture: Picture) -> None:
@@ -57,10 +67,27 @@ class Checker:
         for path in self.world.imports:
             if not Path(path).exists():
                 raise Violation(f"{path} was imported, and is gone")
-        for entity in ("data_file", "delete_file"):
+        for entity in FILES:
             for row in picture.reached(entity).values():
                 if row["path"] and not Path(self.world.address(row)).exists():
                     raise Violation(f"{row['path']} is gone, which catalog {row['catalog_id']} names: {row}")
+
+    def _check_indexes(self, picture: Picture) -> None:
+        """Every retained snapshot has the indexes that it had when it was committed, and their files."""
+        if not picture.rows["ducklake_index"]:
+            return
+        for viewer, retained in picture.retained.items():
+            found = [
+                (entity, row[f"{entity}_id"], row["begin_snapshot"], end)
+                for entity in ("index", "index_file")
+                for row, end in picture.seen(entity, viewer)
+            ]
+            for snapshot in retained:
+                there = frozenset(key[:2] for key in found if key[2] <= snapshot < key[3])
+                before = self._indexes.setdefault((viewer, snapshot), there)
+                if there != before:
+                    told = f"{sorted(there)}, not {sorted(before)}"
+                    raise Violation(f"catalog {viewer} at {snapshot} has {told}")
 
     # ---- Rows ---
 
@@ -128,11 +155,12 @@ class Checker:
         self._check_disk(picture)
         if picture.rows["ducklake_files_scheduled_for_deletion"]:
             raise Violation(f"files are scheduled: {picture.rows['ducklake_files_scheduled_for_deletion']}")
-        places = {(row["catalog_id"], row["data_file_id"]) for row in picture.rows["ducklake_data_file"]}
-        for part in ("ducklake_inlined_file", "ducklake_file_column_stats"):
-            lost = {(row["catalog_id"], row["data_file_id"]) for row in picture.rows[part]} - places
-            if lost:
-                raise Violation(f"{part} tells of files {lost} that are gone")
+        for part, whole, key in PARTS:
+            there, told = (
+                {(row["catalog_id"], row[key]) for row in picture.rows[table]} for table in (whole, part)
+            )
+            if told - there:
+                raise Violation(f"{part} tells of {told - there}, which are gone from {whole}")
 
     def _check_inlined_deletes(self, picture: Picture) -> None:
         """Whoever deleted rows of a file inline sees the file."""
@@ -150,8 +178,8 @@ class Checker:
     def _check_disk(self, picture: Picture) -> None:
         named = {
             self.world.address(row)
-            for table in ("ducklake_data_file", "ducklake_delete_file")
-            for row in picture.rows[table]
+            for entity in FILES
+            for row in picture.rows[ENTITIES[entity][0]]
             if row["path"]
         }
         there = set(self.world.files())

@@ -98,6 +98,10 @@ class State:
         there = self.live().get(event.table, {})
         return self.written(event, {key: value for key, value in values.items() if key in there})
 
+    def touched(self, event: Event) -> State:
+        """With something done to a table that leaves its rows as they are."""
+        return State(self.events | {event}, self.tables, self.rows)
+
     def restored(self, event: Event, past: State) -> State:
         """With a table as it was before."""
         now, then = self.live().get(event.table, {}), past.live().get(event.table, {})

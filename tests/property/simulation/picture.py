@@ -27,6 +27,8 @@ ENTITIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "sort_info": ("ducklake_sort_info", ("sort_id",)),
     "data_file": ("ducklake_data_file", ("data_file_id",)),
     "delete_file": ("ducklake_delete_file", ("delete_file_id",)),
+    "index": ("ducklake_index", ("index_id",)),
+    "index_file": ("ducklake_index_file", ("index_file_id",)),
 }
 """Tables whose rows have a beginning and an end, and what names a row there."""
 

@@ -11,6 +11,7 @@ from tests.property.simulation import (
     catalog_verbs,
     cleaning_verbs,
     distributed_verbs,
+    index_verbs,
     reading_verbs,
     row_verbs,
 )
@@ -55,6 +56,10 @@ VERBS: dict[Verb, int] = {
     cleaning_verbs.checkpoint: 0,
     catalog_verbs.succeed: 0,
     row_verbs.undo: 0,
+    index_verbs.create: 0,
+    index_verbs.drop: 0,
+    index_verbs.build: 0,
+    index_verbs.look_up: 0,
 }
 """How often each is drawn; one that is not drawn otherwise has a focus of its own."""
 BY_NAME = {
@@ -101,9 +106,21 @@ OF_ITS_OWN = {
         "catalog.fork",
         "catalog.merge",
     ),
+    "indexes": (
+        "index.create",
+        "index.build",
+        "index.look_up",
+        "index.drop",
+        "row.append",
+        "row.compact",
+        "catalog.merge",
+        "cleaning.collect",
+    ),
 }
+OWN_WEIGHTS = {"index.create": 5, "index.build": 6, "index.look_up": 8, "index.drop": 2}
+"""How often verbs are drawn that have a focus of their own, if it is not once."""
 EVERY = 8
-"""Of so many seeds, one is for each of these; programs of others do not depend on it."""
+"""Of so many seeds, one each is for what is of its own; programs of others do not depend on it."""
 MORE = 4
 PAUSES = (
     *[timedelta(seconds=1)] * 4,
@@ -151,12 +168,18 @@ def program(
     """
     random = Random(seed)
     if focus is None:
-        own = {EVERY - 3: "checkpoints", EVERY - 2: "chains", EVERY - 1: "undos"}.get(seed % EVERY)
+        own = {
+            EVERY - 4: "indexes",
+            EVERY - 3: "checkpoints",
+            EVERY - 2: "chains",
+            EVERY - 1: "undos",
+        }.get(seed % EVERY)
         focus = own or random.choice(list(FOCUSES))
     chosen = (FOCUSES | OF_ITS_OWN)[focus]
     others = 0 if only else 1
     weights = [
-        max(weight, 1) * MORE if verb in chosen else weight * others for verb, weight in WEIGHTS.items()
+        (weight or OWN_WEIGHTS.get(verb, 1)) * MORE if verb in chosen else weight * others
+        for verb, weight in WEIGHTS.items()
     ]
 
     def step() -> Step:

@@ -60,6 +60,22 @@ class SimulatedStorage(Storage):
             yield stream
         self._finish(fault, path)
 
+    def opened(self, path: str, relative: bool = True) -> lazy_pa.NativeFile:
+        fault = self._fault()
+        stream = super().opened(path, relative)
+        try:
+            self._finish(fault, path)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def local_copy(self, path: str, size: int, relative: bool = True) -> Path:
+        fault = self._fault()
+        found = super().local_copy(path, size, relative)
+        self._finish(fault, path)
+        return found
+
     def info(self, path: str, relative: bool = True) -> StoredFile:
         fault = self._fault()
         found = self._timed(super().info(path, relative), self.address(path, relative))

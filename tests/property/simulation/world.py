@@ -16,6 +16,7 @@ from unittest.mock import patch
 import forklake
 from forklake.commit import reservations, retry
 from forklake.data.storage.storage import open_storage
+from forklake.index import coverage
 from forklake.store.backend import Database
 from forklake.store.open import open_database
 from forklake.store.url import parse_url
@@ -109,4 +110,6 @@ def determined(seed: int) -> Iterator[None]:
         for module in (retry, reservations):
             patched.enter_context(patch.object(module, "PAUSES", (0.0,) * 8))
         patched.enter_context(faulty_workers())
+        # So that segments are merged in programs that are as short as these.
+        patched.enter_context(patch.object(coverage, "FAN_IN", 3))
         yield
