@@ -26,8 +26,9 @@ from forklake.model.progress import OnProgress, Steps
 from forklake.store.backend import Database, Session
 from forklake.store.garbage import (
     ABANDONED,
+    DEAD_KINDS,
     FIRST,
-    FileKind,
+    DeadKind,
     Scheduled,
     begin_cleaning,
     claim_files,
@@ -52,7 +53,6 @@ from forklake.store.lineages import hold_lineages
 from forklake.store.paths import own_data_paths
 
 _AT_ONCE = 5_000
-_KINDS: tuple[FileKind, ...] = ("data_file", "delete_file", "index_file")
 _LOOKING_THREADS = 16
 _SHORT, _REST, _LONGEST_REST = 0.2, 2.0, 10.0
 """Seconds of work that nobody minds; how many times as long as more than that a rest is, and at most."""
@@ -150,7 +150,7 @@ def collect_folder(
         with begin_cleaning(database) as session:
             # What is scheduled here is taken back.
             note_reach(session, _number())
-            for kind in _KINDS:
+            for kind in DEAD_KINDS:
                 while dead := dead_files(session, kind, FIRST, _AT_ONCE):
                     schedule_files(session, kind, dead, database.now())
             for batch in _due(session, ago(database, age), folder):
@@ -225,7 +225,7 @@ def _mark(
         session.commit()
     steps.add(1)
     found, size = 0, 0
-    for kind in _KINDS:
+    for kind in DEAD_KINDS:
         for files, freed in _scheduled(database, kind):
             found, size = found + files, size + freed
     steps.add(1)
@@ -261,7 +261,7 @@ def _shorten(database: Database) -> None:
         session.commit()
 
 
-def _scheduled(database: Database, kind: FileKind) -> Iterator[tuple[int, int]]:
+def _scheduled(database: Database, kind: DeadKind) -> Iterator[tuple[int, int]]:
     """How many files each batch has scheduled, and their bytes."""
     last = FIRST
     while True:

@@ -39,6 +39,9 @@ class DeadFile(NamedTuple):
 ABANDONED = "reservation abandoned"
 """Why a file is scheduled that no row ever named."""
 FileKind = Literal["data_file", "delete_file", "index_file"]
+DeadKind = Literal["data_file", "delete_file", "useless_delete_file", "index_file"]
+DEAD_KINDS: tuple[DeadKind, ...] = ("data_file", "delete_file", "useless_delete_file", "index_file")
+"""In the order in which they are found: a delete file is of use as long as its data file is there."""
 FIRST = DeadFile(CatalogId(-1), -1, "", 0)
 """Before every other."""
 
@@ -93,7 +96,7 @@ def count_out_of_reach(session: Session) -> tuple[int, int]:
     return files, int(size)
 
 
-def dead_files(session: Session, kind: FileKind, after: DeadFile, most: int) -> list[DeadFile]:
+def dead_files(session: Session, kind: DeadKind, after: DeadFile, most: int) -> list[DeadFile]:
     """Some of the rows of files that nobody can reach, in order."""
     given = {"catalog": after.catalog, "file": after.id, "most": most}
     match kind:
@@ -101,18 +104,21 @@ def dead_files(session: Session, kind: FileKind, after: DeadFile, most: int) -> 
             found = session.rows("dead_data_files", **given)
         case "delete_file":
             found = session.rows("dead_delete_files", **given)
+        case "useless_delete_file":
+            found = session.rows("useless_delete_files", **given)
         case "index_file":
             found = session.rows("dead_index_files", **given)
     return [DeadFile(CatalogId(catalog), file, path, size or 0) for catalog, file, path, size in found]
 
 
 def schedule_files(
-    session: Session, kind: FileKind, dead: Sequence[DeadFile], now: datetime
+    session: Session, dead_kind: DeadKind, dead: Sequence[DeadFile], now: datetime
 ) -> tuple[int, int]:
     """Schedule the files of rows that nobody can reach, and remove these rows with their parts.
 
     Gives how many files were not scheduled before, and their bytes.
     """
+    kind: FileKind = "delete_file" if dead_kind == "useless_delete_file" else dead_kind
     keys = json.dumps([(file.catalog, file.id) for file in dead])
     match kind:
         case "data_file":

@@ -159,7 +159,7 @@ def test_a_catalog_is_known_until_another_collection_has_removed_all_of_it(
     lake.expire(older_than=NOW)
     scheduled = collect._scheduled
 
-    def interrupted(database: Database, kind: garbage.FileKind) -> Any:
+    def interrupted(database: Database, kind: garbage.DeadKind) -> Any:
         # An earlier collection ends, and begins again, by what this one has noted.
         monkeypatch.undo()
         with garbage.begin_cleaning(database) as session:

@@ -16,7 +16,7 @@ from forklake.engine.select import read_table
 from forklake.maintenance import collect
 from forklake.store.backend import Database
 from forklake.store.tables import TABLES
-from tests.contract.maintenance.cleaned import NOW, clean, files, ids, rows
+from tests.contract.maintenance.cleaned import NOW, RunSql, clean, files, ids, named, on_disk, rows
 
 
 @pytest.fixture
@@ -324,3 +324,29 @@ def test_a_scan_whose_files_are_gone_names_the_file_and_the_snapshot(
         assert old in str(caught.value)
         assert f'snapshot {planned} of table "t" names it' in str(caught.value)
         assert "plan it again" in str(caught.value)
+
+
+def test_a_delete_file_goes_with_the_data_file_that_it_is_about(
+    lake: forklake.Lake, raw: RunSql, tmp_path: Path
+) -> None:
+    """Merges remember what they have seen of a dropped fork; its parent, where the file was, forgets that."""
+    lake.set_option("data_inlining_row_limit", 0)
+    shop = lake.create_catalog("shop")
+    table = shop.create_table("t", "id INT, v VARCHAR")
+    empty = shop.snapshot
+    table.append(rows(0, 2))
+    fork = lake.fork("shop", "fork")
+    fork.table("t").delete("id = 1")
+    table.delete("id = 0")
+    # It descends from the fork, and has nothing of what that did.
+    lake.fork("fork", "late", at=empty)
+    lake.merge("fork", "shop")
+    table.append(rows(20, 25))
+    lake.drop_catalog("fork")
+    clean(lake)
+    assert lake.check().differences == ()
+    assert raw("SELECT count(*) FROM ducklake_delete_file") == [(0,)]
+    assert on_disk(tmp_path / "files") == named(raw)
+    lake.merge("late", "shop")
+    lake.merge("shop", "late")
+    assert ids(shop) == ids(lake.catalog("late")) == list(range(20, 25))

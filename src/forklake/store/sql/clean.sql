@@ -395,6 +395,16 @@ SELECT e.catalog_id, e.delete_file_id, e.path, e.file_size_bytes
  ORDER BY e.catalog_id, e.delete_file_id
  LIMIT $most;
 
+-- name: useless_delete_files
+-- Rows of delete files that are about data files of which no row is left: merges that compare with what a catalog had deleted
+-- keep them, and the data file may have been another's, who has forgotten it.
+SELECT e.catalog_id, e.delete_file_id, e.path, e.file_size_bytes
+  FROM ducklake_delete_file e
+ WHERE (e.catalog_id, e.delete_file_id) > ($catalog, $file) AND e.catalog_id IN (SELECT catalog_id FROM ducklake_reach)
+   AND NOT EXISTS (SELECT 1 FROM ducklake_data_file f WHERE f.data_file_id = e.data_file_id)
+ ORDER BY e.catalog_id, e.delete_file_id
+ LIMIT $most;
+
 -- name: dead_index_files
 SELECT e.catalog_id, e.index_file_id, e.path, e.file_size_bytes
   FROM ducklake_index_file e
