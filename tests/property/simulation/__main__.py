@@ -31,9 +31,7 @@ def main() -> int:
     first = secrets.randbelow(2**31) if given.seed is None else given.seed
     total, due = Total(), time.monotonic() + TOLD_EVERY
     with lakes(given.backend) as found:
-        # On PostgreSQL, a client that waits for a lock of the server does not let others go first.
-        clients = 1 if given.backend == "postgresql" else given.clients
-        runs = Runs(found, given.steps, clients, given.faults, tell=_tell)
+        runs = Runs(found, given.steps, given.clients, given.faults, tell=_tell)
         for seed in _seeds(first, given.programs, given.minutes):
             known = len(total.violations)
             runs.one(seed, total)

@@ -1,4 +1,4 @@
-"""Ways to clean that lose something, each of which the simulator has to notice. On SQLite."""
+"""Ways to clean that lose something, each of which the simulator has to notice. On SQLite, but for locks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from unittest.mock import patch
 
 from forklake.fork import create
 from forklake.store.backend import Database
+from forklake.store.libpq import PreparedQuery
+from forklake.store.postgres import PostgresDatabase
 from forklake.store.sqlite import SqliteDatabase
 from forklake.store.statements import statements
 from tests.property.simulation.world import Prepare
@@ -51,6 +53,17 @@ def _own_files(table: str) -> str:
         f"SELECT f.path FROM {table} f JOIN ducklake_catalog_head h ON h.catalog_id = f.catalog_id "
         f"WHERE f.path {_PATHS} AND substr(f.path, 1, length(h.data_path)) = h.data_path"
     )
+
+
+def without_locks(*names: str) -> Prepare:
+    """On PostgreSQL: some statements that take locks take none."""
+
+    def prepare(database: Database) -> None:
+        assert isinstance(database, PostgresDatabase)
+        nothing = PreparedQuery("SELECT 1", database.metadata_schema)
+        database.statements = {**database.statements, **dict.fromkeys(names, nothing)}
+
+    return prepare
 
 
 VARIANTS: dict[str, Prepare] = {

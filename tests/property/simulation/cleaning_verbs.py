@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -39,25 +40,50 @@ def expire(client: Client, random: Random) -> None:
             return
     before = world.now - options.get("older_than", timedelta(days=36500))
 
-    def gone() -> set[int]:
+    client.effect = expiring(client, catalog, before, keep_last, versions)
+    expected = catalog.expirable(before, keep_last, None) | set(versions)
+    bound = floor(client, catalog)
+    result = client.lake.catalog(catalog.name).expire(**options)
+    expected = {snapshot for snapshot in expected if bound is None or snapshot < bound}
+    if not world.scheduler.is_shared and set(result.snapshots) != expected:
+        raise Violation(f"{catalog.name} expired {result.snapshots} and not {sorted(expected)}")
+
+
+def expiring(
+    client: Client, catalog: CatalogModel, before: datetime, keep_last: int, versions: Iterable[int] = ()
+) -> Effect:
+    """What the expiry of one catalog does to the model: what it decides upon is what it has read."""
+    gone: set[int] = set()
+
+    def note_history() -> None:
+        gone.clear()
+        gone.update(catalog.expirable(before, keep_last, None), versions)
+
+    def note_floor() -> None:
         bound = floor(client, catalog)
-        listed = {snapshot for snapshot in versions if bound is None or snapshot < bound}
-        return catalog.expirable(before, keep_last, bound) | listed
+        gone.intersection_update([snapshot for snapshot in gone if bound is None or snapshot < bound])
 
     def effect(written: Written) -> None:
         if "retained_snapshots" in written.statements:
-            catalog.keep(catalog.history.keys() - gone())
+            catalog.keep(catalog.history.keys() - gone)
 
-    expected = gone()
-    client.effect = effect
-    result = client.lake.catalog(catalog.name).expire(**options)
-    if not world.scheduler.is_shared and set(result.snapshots) != expected:
-        raise Violation(f"{catalog.name} expired {result.snapshots} and not {sorted(expected)}")
+    client.on_read |= {"retained_snapshots": note_history, "oldest_reserved": note_floor}
+    return effect
 
 
 def expiring_all(client: Client, before: datetime, keep_last: int) -> Effect:
     """What the expiry of a whole lake does to the model."""
     world, drop = client.world, dropping(client)
+    gone: dict[int, set[int]] = {}
+
+    def note_old() -> None:
+        live = world.live()
+        gone.clear()
+        gone.update((one.id, one.expirable(before, 1, floor(client, one))) for one in live)
+
+    def note_last() -> None:
+        for catalog, snapshots in gone.items():
+            snapshots.intersection_update(sorted(world.catalogs[catalog].history)[:-keep_last])
 
     def effect(written: Written) -> None:
         if written.snapshots:
@@ -71,12 +97,11 @@ def expiring_all(client: Client, before: datetime, keep_last: int) -> Effect:
             drop(written)
         if "expirable_catalogs" in written.statements:
             for catalog in world.catalogs.values():
-                if catalog.dropped is None:
-                    gone = catalog.expirable(before, keep_last, floor(client, catalog))
-                    catalog.keep(catalog.history.keys() - gone)
-                elif catalog.dropped < before:
+                catalog.keep(catalog.history.keys() - gone.get(catalog.id, set()))
+                if catalog.dropped is not None and catalog.dropped < before:
                     catalog.may_be_forgotten = True
 
+    client.on_read |= {"expirable_catalogs": note_old, "last_snapshots": note_last}
     return effect
 
 
@@ -121,10 +146,11 @@ def checkpoint(client: Client, random: Random) -> None:
     before, keep_last = world.now - HOUR, 2
     expire = expiring_all(client, before, keep_last)
     only = world.some_catalog(random) if random.random() < 0.3 else None
+    expire_only = None if only is None else expiring(client, only, before, keep_last)
 
     def effect(written: Written) -> None:
-        if only is not None and "retained_snapshots" in written.statements:
-            only.keep(only.history.keys() - only.expirable(before, keep_last, floor(client, only)))
+        if expire_only is not None:
+            expire_only(written)
         elif written.statements & {"expirable_catalogs", "lock_expired"}:
             expire(written)
         for owner, snapshot, time in written.snapshots:

@@ -21,7 +21,7 @@ from forklake.errors import (
 )
 from forklake.store.open import open_database
 from forklake.store.url import parse_url
-from tests.property.simulation.database import SimulatedDatabase, Written
+from tests.property.simulation.database import SimulatedDatabase, SimulatedSession, Written
 from tests.property.simulation.faults import ONLY, Crash, Fault, Kind, Operation, Violation
 from tests.property.simulation.storage import SimulatedStorage
 
@@ -60,6 +60,10 @@ class Client:
         self.dead = False
         self.random = Random()
         self.effect: Effect | None = None
+        self.on_read: dict[str, Callable[[], None]] = {}
+        """What the model notes when a transaction reads: others may commit before it does."""
+        self.sessions: list[SimulatedSession] = []
+        """Transactions that are open."""
         self._fault: Fault | None = None
         self._points = 0
         self.fired = False
@@ -90,6 +94,7 @@ class Client:
                 raise Violation(f"refused without a reason: {type(error).__name__}: {error}") from error
         finally:
             self.effect = self._fault = None
+            self.on_read = {}
 
     def revive(self) -> None:
         """Begin anew, as a program that is started again."""
@@ -107,7 +112,7 @@ class Client:
         """Before every operation: others may go first; gives what goes wrong at it."""
         if self.dead:
             raise Crash
-        self.world.scheduler.pause()
+        self.world.scheduler.pause(self._send)
         self._points += 1
         fault = self._fault
         if fault is None or self._points < fault.at or operation != ONLY.get(fault.kind, operation):
@@ -117,10 +122,20 @@ class Client:
         self.world.faults += 1
         return fault.kind
 
+    def _send(self) -> None:
+        for session in self.sessions:
+            session.send()
+
     def die(self) -> None:
         """From now on, nothing that this client does happens."""
         self.dead = True
         raise Crash
+
+    def has_read(self, statement: str) -> None:
+        """A transaction has an answer."""
+        note = self.on_read.get(statement)
+        if note is not None:
+            note()
 
     def committed(self, written: Written) -> None:
         """A transaction stands: so it does in the model."""
@@ -141,6 +156,12 @@ class Client:
         """Be the writer."""
         self.wait_for_database()
         self.world.writer = self
+
+    def wait_for_commits(self) -> None:
+        """Let all end that others have begun."""
+        self.wait_for_database()
+        others = [client for client in self.world.clients if client is not self]
+        self.world.scheduler.wait(lambda: not any(other.sessions for other in others))
 
     def free_database(self) -> None:
         """Let others write."""

@@ -74,6 +74,7 @@ class SimulatedDatabase:
         def begin() -> SimulatedSession:
             self.client.hold_database()
             begun.append(SimulatedSession(self.inner.transaction(), self.client))
+            self.client.sessions.append(begun[0])
             return begun[0]
 
         try:
@@ -87,7 +88,7 @@ class SimulatedDatabase:
         return self.client.world.now
 
     def wait_for_commits(self, at: SnapshotId | datetime) -> None:
-        self.client.wait_for_database()
+        self.client.wait_for_commits()
         self.inner.wait_for_commits(at)
 
     def exists(self) -> bool:
@@ -110,21 +111,30 @@ class SimulatedSession:
         self.inner = inner
         self.client = client
         self.written = Written()
+        self._waits = False
+        """Whether there are statements that the server has not been sent."""
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         self.written.statements.add(statement)
-        return perform(self.client, lambda: self.inner.rows(statement, **params))
+
+        def read() -> list[Row]:
+            found = self.inner.rows(statement, **params)
+            self._waits = False
+            self.client.has_read(statement)
+            return found
+
+        return perform(self.client, read)
 
     def ask(self, statement: str, /, **params: object) -> Answer:
-        return perform(self.client, lambda: self.inner.ask(statement, **params))
+        return self._sent(lambda: self.inner.ask(statement, **params))
 
     def execute(self, statement: str, /, **params: object) -> None:
         self.written.statements.add(statement)
-        perform(self.client, lambda: self.inner.execute(statement, **params))
+        self._sent(lambda: self.inner.execute(statement, **params))
 
     def insert(self, into: RowSet, rows: Sequence[Row]) -> None:
         self._note(into, rows)
-        perform(self.client, lambda: self.inner.insert(into, rows))
+        self._sent(lambda: self.inner.insert(into, rows))
 
     def _note(self, into: RowSet, rows: Sequence[Row]) -> None:
         if into is LINEAGES:
@@ -137,10 +147,10 @@ class SimulatedSession:
             self.written.snapshots += [(row[1], row[0], self._time) for row in rows]
 
     def update(self, of: RowSet, rows: Sequence[Row]) -> None:
-        perform(self.client, lambda: self.inner.update(of, rows))
+        self._sent(lambda: self.inner.update(of, rows))
 
     def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
-        perform(self.client, lambda: self.inner.end_rows(of, rows, catalog=catalog, end=end))
+        self._sent(lambda: self.inner.end_rows(of, rows, catalog=catalog, end=end))
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
         drawn = perform(self.client, lambda: self.inner.allocate(catalog_ids=catalog_ids, file_ids=file_ids))
@@ -152,14 +162,28 @@ class SimulatedSession:
 
     def record(self, record: Record) -> None:
         self.written.snapshots.append((record.catalog, record.snapshot, record.time))
-        perform(self.client, lambda: self.inner.record(record))
+        self._sent(lambda: self.inner.record(record))
+
+    def _sent(self, call: Callable[[], T]) -> T:
+        """Do something that a server answers later."""
+        self._waits = not self.client.world.is_embedded
+        return perform(self.client, call)
+
+    def send(self) -> None:
+        """Let the server do what it was told: others go next, or this transaction commits."""
+        if self._waits:
+            self._waits = False
+            with self.client.world.scheduler.locking():
+                self.inner.rows("clock")
 
     def commit(self) -> None:
         def commit() -> None:
+            self.send()
             self.inner.commit()
-            self.client.free_database()
+            self._end()
             # The model hears of it in the same moment, whatever the client hears.
             self.client.committed(self.written)
+            self.client.world.scheduler.freed()
 
         perform(self.client, commit)
 
@@ -168,7 +192,13 @@ class SimulatedSession:
         try:
             self.inner.rollback()
         finally:
-            self.client.free_database()
+            self._end()
+            self.client.world.scheduler.freed()
+
+    def _end(self) -> None:
+        if self in self.client.sessions:
+            self.client.sessions.remove(self)
+        self.client.free_database()
 
     def __enter__(self) -> Self:
         return self
@@ -186,7 +216,8 @@ def perform(client: Client, call: Callable[[], T]) -> T:
         raise _error(client)
     if fault == "crash before":
         client.die()
-    result = call()
+    with client.world.scheduler.locking():
+        result = call()
     if fault == "after":
         raise _error(client)
     if fault == "crash after":

@@ -1,14 +1,22 @@
-"""Who goes on: clients run in threads of their own, one at a time, and a seed decides at every operation."""
+"""Who goes on: clients run in threads of their own, one at a time, and a seed decides at every operation.
+
+A client that waits for a lock of a database server lets others go first, and stops as soon as it has it.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 
 from tests.property.simulation.faults import Crash, Violation
 
 Condition = Callable[[], bool]
+_LOOK_EVERY = 0.005
+_LONGEST_WAIT = 30.0
+"""Seconds after which clients that wait for locks do so for ever: servers end deadlocks before."""
 
 
 class Lane:
@@ -19,6 +27,10 @@ class Lane:
         self.turn = threading.Semaphore(0)
         self.ready: Condition | None = None
         """What it waits for, if anything."""
+        self.runs = False
+        """Whether it has its turn, or waits for a lock that it met in it."""
+        self.lost_turn = False
+        """Whether others went on, as it waited for a lock."""
         self.error: BaseException | None = None
         self.done = False
 
@@ -26,11 +38,13 @@ class Lane:
 class Scheduler:
     """Lets lanes run in turns. Without lanes, whoever runs goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: Callable[[], int] = lambda: 0) -> None:
+        """`waiting` counts who waits for locks of a database server."""
+        self._waiting = waiting
         self._own = threading.local()
         """Threads that clients start themselves have no lane: whoever waits for them has its turn."""
-        self._running = 0
-        self._back = threading.Semaphore(0)
+        self._lanes: list[Lane] = []
+        self._back = threading.Condition()
         self._random = Random()
         self._share = 1.0
         self._stopped = False
@@ -38,7 +52,7 @@ class Scheduler:
     @property
     def is_shared(self) -> bool:
         """Whether several clients run."""
-        return self._running > 1
+        return len(self._lanes) > 1
 
     def run(self, works: list[Callable[[], None]], random: Random) -> None:
         """Run all of them to their ends, interleaved."""
@@ -46,37 +60,62 @@ class Scheduler:
             works[0]()
             return
         self._random, self._share, self._stopped = random, random.choice((0.1, 0.4, 1.0)), False
-        lanes = [Lane(work) for work in works]
+        lanes = self._lanes = [Lane(work) for work in works]
         threads = [threading.Thread(target=self._live, args=(lane,), daemon=True) for lane in lanes]
         for thread in threads:
             thread.start()
-        self._running = len(lanes)
         try:
-            while running := [lane for lane in lanes if not lane.done]:
-                self._resume(self._choose(running))
+            while not all(lane.done for lane in lanes):
+                if self._others_can_go() or not any(lane.runs for lane in lanes):
+                    self._resume(self._choose())
+                self._settle(lanes, self._others_can_go)
                 if any(lane.error is not None for lane in lanes):
                     break
         finally:
             self._stopped = True
             for lane in lanes:
-                while not lane.done:
+                if not lane.done and not lane.runs:
                     self._resume(lane)
+            self._settle(lanes, lambda: False)
             for thread in threads:
                 thread.join()
-            self._running = 0
+            self._lanes = []
         for lane in lanes:
             if lane.error is not None:
                 raise lane.error
 
-    def _choose(self, running: list[Lane]) -> Lane:
-        ready = [lane for lane in running if lane.ready is None or lane.ready()]
+    def _choosable(self) -> Iterator[Lane]:
+        for lane in self._lanes:
+            if not lane.done and not lane.runs and (lane.ready is None or lane.ready()):
+                yield lane
+
+    def _choose(self) -> Lane:
+        ready = list(self._choosable())
         if not ready:
             raise Violation("all clients wait for each other")
         return self._random.choice(ready)
 
     def _resume(self, lane: Lane) -> None:
+        lane.runs = True
         lane.turn.release()
-        self._back.acquire()
+
+    def _others_can_go(self) -> bool:
+        return any(self._choosable())
+
+    def _settle(self, lanes: list[Lane], others_can_go: Condition) -> None:
+        """Wait until none of some lanes runs, but for those that wait for locks that others hold."""
+        end = time.monotonic() + _LONGEST_WAIT
+        with self._back:
+            while running := [lane for lane in lanes if lane.runs]:
+                if self._back.wait(_LOOK_EVERY) or self._waiting() < len(running):
+                    continue
+                for lane in running:
+                    lane.lost_turn = True
+                if others_can_go():
+                    return
+                # Nobody is left who could give these locks back: a server ends deadlocks.
+                if time.monotonic() > end:
+                    raise Violation("all clients wait for each other, or for locks")
 
     def _live(self, lane: Lane) -> None:
         self._own.lane = lane
@@ -89,16 +128,19 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 - it is raised where lanes were started
             lane.error = error
         finally:
-            lane.done = True
-            self._back.release()
+            with self._back:
+                lane.done, lane.runs = True, False
+                self._back.notify_all()
 
     def _lane(self) -> Lane | None:
         return getattr(self._own, "lane", None)
 
-    def pause(self) -> None:
-        """Another client may go first."""
+    def pause(self, before: Callable[[], None] = lambda: None) -> None:
+        """Another client may go first; then something has to be done before."""
         lane = self._lane()
         if lane is not None and (self._stopped or self._random.random() < self._share):
+            if not self._stopped:
+                before()
             self._give_way(lane)
 
     def wait(self, ready: Condition) -> None:
@@ -113,9 +155,28 @@ class Scheduler:
             self._give_way(lane)
             lane.ready = None
 
+    @contextmanager
+    def locking(self) -> Iterator[None]:
+        """Around what may wait for a lock: whoever has waited goes on when it is its turn."""
+        try:
+            yield
+        finally:
+            lane = self._lane()
+            if lane is not None and lane.lost_turn:
+                lane.lost_turn = False
+                self._give_way(lane)
+
+    def freed(self) -> None:
+        """Locks were given back: those who waited for them get to where they stop."""
+        lane = self._lane()
+        if lane is not None and not self._stopped:
+            self._settle([other for other in self._lanes if other is not lane], lambda: True)
+
     def _give_way(self, lane: Lane) -> None:
         if not self._stopped:
-            self._back.release()
+            with self._back:
+                lane.runs = False
+                self._back.notify_all()
             lane.turn.acquire()
         if self._stopped:
             raise Crash

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.property.simulation.backends import lakes
-from tests.property.simulation.broken import CAUGHT, broken
+from tests.property.simulation.broken import CAUGHT, broken, without_locks
 from tests.property.simulation.program import Round, Step, program
 from tests.property.simulation.runs import Runs, Total
 
@@ -62,7 +62,7 @@ def test_nothing_is_lost_and_nothing_is_left_on_duckdb() -> None:
 @pytest.mark.timeout(900)
 def test_nothing_is_lost_and_nothing_is_left_on_postgresql(postgres_server: str) -> None:
     seeds = range(300, 306)
-    assert _run("postgresql", seeds, clients=1, server=postgres_server).steps >= len(seeds) * STEPS
+    assert _run("postgresql", seeds, server=postgres_server).steps >= len(seeds) * STEPS
 
 
 @pytest.mark.timeout(600)
@@ -74,6 +74,19 @@ def test_what_cleans_too_much_is_caught(name: str) -> None:
         assert any(
             runs.failure(seed, program(seed, STEPS, focus=focus, only=focus != "all", share=share))
             for seed in seeds
+        )
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("names", [("hold_lineages", "share_lineages"), ("share_lineages",)], ids=str)
+def test_a_lock_against_forks_that_nobody_takes_is_missed_on_postgresql(
+    names: tuple[str, ...], postgres_server: str
+) -> None:
+    with lakes("postgresql", postgres_server) as found:
+        runs = Runs(found, STEPS, prepare=without_locks(*names))
+        assert any(
+            runs.failure(seed, program(seed, STEPS, focus="races", only=True, share=0.9))
+            for seed in range(20)
         )
 
 

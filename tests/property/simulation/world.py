@@ -17,6 +17,7 @@ import forklake
 from forklake.commit import reservations, retry
 from forklake.data.storage.storage import open_storage
 from forklake.index import coverage
+from forklake.maintenance import collect
 from forklake.store.backend import Database
 from forklake.store.open import open_database
 from forklake.store.url import parse_url
@@ -48,7 +49,7 @@ class World:
         self.now = BEGINNING
         self.numbers = count(1)
         self.faults = 0
-        self.scheduler = Scheduler()
+        self.scheduler = Scheduler() if self.is_embedded else Scheduler(self._waiting)
         self.writer: Client | None = None
         self.catalogs: dict[int, CatalogModel] = {}
         self.file_times: dict[str, datetime] = {}
@@ -70,6 +71,14 @@ class World:
         self.reader._database.close()
         for client in self.clients:
             client.close()
+
+    def _waiting(self) -> int:
+        """How many clients of a server wait for locks that others hold."""
+        ((count,),) = self.query(
+            "SELECT count(DISTINCT l.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+            "WHERE NOT l.granted AND a.datname = current_database()"
+        )
+        return count
 
     # ---- Catalogs ---
 
@@ -109,6 +118,7 @@ def determined(seed: int) -> Iterator[None]:
         patched.enter_context(patch.object(uuid, "os", SimpleNamespace(urandom=random.randbytes)))
         for module in (retry, reservations):
             patched.enter_context(patch.object(module, "PAUSES", (0.0,) * 8))
+        patched.enter_context(patch.object(collect, "_LONGEST_REST", 0.0))
         patched.enter_context(faulty_workers())
         # So that segments are merged in programs that are as short as these.
         patched.enter_context(patch.object(coverage, "FAN_IN", 3))
