@@ -350,23 +350,19 @@ class RowComparison:
         took = Events(tuple(e for e in met if e.change.object_id == table and e.change.verb in RETIRES))
         named = {DataFileId(file) for event in took.events for file in event.change.files}
         touched = self._touched(took, named)
-        # It may have taken a row, by a merge, of a file that it never got: then we have that file, or only
-        # who took the row has it, if others moved it before it came to us.
-        places = [
-            (self._theirs.head.snapshot_id, theirs),
-            (self._ours.head.snapshot_id, ours),
-            *(
-                (FOREVER, replace(theirs, reader=replace(theirs.reader, catalog=catalog)))
-                for catalog in sorted({event.catalog for event in took.events})
-            ),
-        ]
+        # It may have taken a row, by a merge, of a file that it never got: then we have that file, or the row
+        # in another one, and whoever took it had the file.
         parts: list[pa.Array] = []
-        for at, source in places:
-            states = file_states(self._database, source.reader.catalog, at, touched) if touched else {}
+        for side, source in ((self._theirs, theirs), (self._ours, ours)):
+            head = side.head
+            states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
             if states:
                 found, positions = self._base(source, states, touched)
                 parts.append(ids_at(self._engine, source.table.columns, found, positions))
                 touched = {file: rows for file, rows in touched.items() if file not in states}
+        parts += [
+            ids_at(self._engine, ours.table.columns, *each) for each in self._elsewhere(took, ours, touched)
+        ]
         return pa.concat_arrays(parts) if parts else no_positions()
 
     def _seen(
@@ -394,12 +390,16 @@ class RowComparison:
             found = {file: states[file] for file in doubtful if file in states}
             yield self._base(source, found, doubtful)
             doubtful = {file: positions for file, positions in doubtful.items() if file not in found}
-        for catalog in sorted({event.catalog for event in self._done.events}) if doubtful else ():
-            found = file_states(self._database, catalog, FOREVER, doubtful)
+        yield from self._elsewhere(self._done, ours, doubtful)
+
+    def _elsewhere(self, events: Events, source: Source, files: PositionsByFile) -> Bases:
+        """Files that neither side has or had, read by those whose commits were merged."""
+        for catalog in sorted({event.catalog for event in events.events}) if files else ():
+            found = file_states(self._database, catalog, FOREVER, files)
             if found:
-                reader = replace(ours.reader, catalog=CatalogId(catalog))
-                yield self._base(replace(ours, reader=reader), found, doubtful)
-                doubtful = {file: positions for file, positions in doubtful.items() if file not in found}
+                reader = replace(source.reader, catalog=CatalogId(catalog))
+                yield self._base(replace(source, reader=reader), found, files)
+                files = {file: positions for file, positions in files.items() if file not in found}
 
     def _base(
         self, source: Source, states: dict[DataFileId, FileState], doubtful: PositionsByFile

@@ -7,6 +7,7 @@ knows what `p` knew then; `x`, `y`, `z` and `w` are the others that things come 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -288,6 +289,35 @@ def test_a_row_whose_file_only_others_had_was_deleted_here_by_a_merge_and_does_n
     with pytest.raises(forklake.MergeConflict, match="changed the same rows: 1"):
         lake.merge(parent, behind)
     assert 1000 not in {row["id"] for row in behind.table("t").to_pylist()}
+
+
+@pytest.mark.parametrize(
+    ("inlined", "move"), [(2, "flush_inlined"), (0, "compact")], ids=["flush", "compact"]
+)
+@pytest.mark.parametrize("cleaned", [False, True], ids=["", "cleaned"])
+def test_rows_that_are_known_to_be_deleted_do_not_come_back_with_a_file_to_which_they_were_moved(
+    lake: forklake.Lake, inlined: int, move: str, cleaned: bool
+) -> None:
+    p = lake.create_catalog("p")
+    t = p.create_table("t", "id INT")
+    t.set_option("data_inlining_row_limit", inlined)
+    empty = p.snapshot
+    t.append([{"id": 1}])
+    t.append([{"id": 2}, {"id": 3}])
+    x, y = lake.fork("p", "x"), lake.fork("p", "y", at=empty)
+    z = lake.fork("y", "z")
+    x.table("t").delete("id < 3")
+    getattr(t, move)()
+    # One has the file that the rows were moved to, and the other knows that they were there and are gone.
+    lake.merge("p", "y")
+    lake.merge("x", "z")
+    if cleaned:
+        lake.expire(older_than=timedelta(0))
+        lake.collect_garbage(older_than=timedelta(0))
+    lake.merge("y", "z")
+    assert [row["id"] for row in z.table("t").to_pylist()] == [3]
+    lake.merge("z", "y")
+    assert [row["id"] for row in y.table("t").to_pylist()] == [3]
 
 
 # ---- Rows are moved by who does not know what became of them elsewhere ---
