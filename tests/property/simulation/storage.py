@@ -106,6 +106,17 @@ class SimulatedStorage(Storage):
                 failures[path] = error
         return failures
 
+    def remove_folders(self, folders: Iterable[str]) -> dict[str, StorageError]:
+        failures: dict[str, StorageError] = {}
+        for folder in folders:
+            try:
+                fault = self._fault()
+                failures |= super().remove_folders([folder])
+                self._finish(fault, folder)
+            except StorageError as error:
+                failures[folder] = error
+        return failures
+
     def _timed(self, file: StoredFile, address: str) -> StoredFile:
         return replace(file, modified=self.client.world.file_times[os.path.normpath(address)])
 

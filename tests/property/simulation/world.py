@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from unittest.mock import patch
 import forklake
 from forklake.commit import reservations, retry
 from forklake.data.storage.storage import open_storage
+from forklake.errors import IndexNotBuilt
 from forklake.index import coverage
 from forklake.maintenance import collect
 from forklake.store.backend import Database
@@ -120,6 +122,9 @@ def determined(seed: int) -> Iterator[None]:
             patched.enter_context(patch.object(module, "PAUSES", (0.0,) * 8))
         patched.enter_context(patch.object(collect, "_LONGEST_REST", 0.0))
         patched.enter_context(faulty_workers())
+        # Where something goes wrong with an index, rows are committed without it.
+        patched.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore", IndexNotBuilt)
         # So that segments are merged in programs that are as short as these.
         patched.enter_context(patch.object(coverage, "FAN_IN", 3))
         yield
