@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
+import pytest
 
 import forklake
-from forklake.spark import SparkCatalog
+from forklake.scan.scan_plan import ScanPlan
+from forklake.spark import SparkCatalog, upsert
 from tests.index_segments import build_segment
 
 
@@ -39,3 +43,41 @@ def test_files_without_hits_are_not_read_and_searches_are_dataframes(
     assert found.columns == ["id", "u", "row_id", "_score"]
     assert {row["id"] for row in found.collect()} == {101, 103, 1000}
     assert table.scan("id IN (101, 102, 103, 1000)").count() == 4
+
+
+KEYS = {
+    "id UUID": [f"{at:08}-0000-4000-8000-000000000000" for at in range(40)],
+    "id TIMESTAMP_NS": [f"2026-01-01 00:00:00.{at:06}" for at in range(40)],
+}
+"""Keys that Spark shows as something else."""
+
+
+@pytest.mark.parametrize(("column", "kind"), zip(KEYS, ("hash", "btree"), strict=True), ids=str)
+def test_merges_read_only_files_that_have_the_keys(
+    catalog: forklake.Catalog,
+    on_spark: SparkCatalog,
+    monkeypatch: pytest.MonkeyPatch,
+    column: str,
+    kind: str,
+) -> None:
+    plans: list[ScanPlan] = []
+
+    def noting(*given: Any) -> ScanPlan:
+        plans.append(scan(*given))
+        return plans[-1]
+
+    scan = upsert.plan_scan
+    monkeypatch.setattr(upsert, "plan_scan", noting)
+    values = KEYS[column]
+    table = catalog.create_table("t", f"{column}, v INTEGER")
+    table.create_index("by_id", kind=kind, columns=["id"])
+    # What statistics cannot tell apart.
+    for number in range(4):
+        listed = values[number:32:4]
+        table.append([{"id": value, "v": 0} for value in listed], cast=True)
+    told = [(str(value), 1) for value in (values[5], values[9], values[35])]
+    source = on_spark.spark.createDataFrame(told, "id STRING, v INT")
+    merged = on_spark.merge(source, "t", on="id", cast=True)
+    assert (merged.updated, merged.inserted) == (2, 1)
+    assert [len(plan.files) for plan in plans] == [1]
+    assert (table.scan("v = 1").count(), table.scan().count()) == (3, 33)

@@ -51,6 +51,11 @@ class IndexUse:
     problem: str | None = None
     """Why it could not be asked about all that it covers; what it was not asked about is scanned."""
 
+    def __str__(self) -> str:
+        """What it saved, for people."""
+        found = f"{self.index} pruned {self.pruned:,} of {self.files:,} files, {self.rows:,} rows"
+        return found if self.problem is None else f"{found} ({self.problem})"
+
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:

@@ -145,7 +145,7 @@ class ScanPlan:
             "bytes": f"{sum(place.file.file_size_bytes for place in self.files):,}",
             "every row is checked against": None if self.predicate is None else self.predicate.text,
             "pruned": None if known is None else f"{len(known):,} files",
-            "indexes": ", ".join(map(_shown, self.indexes)) or None,
+            "indexes": ", ".join(map(str, self.indexes)) or None,
         }
         names = ("file", "rows", "deleted", "bytes")
         files = [
@@ -254,10 +254,6 @@ def _finished(
             ),
         ),
     )
-
-
-def _shown(use: IndexUse) -> str:
-    return f"{use.index} pruned {use.pruned:,} of {use.files:,} files, {use.rows:,} rows"
 
 
 def with_deletes(

@@ -27,10 +27,12 @@ from forklake.errors import InvalidArgument
 from forklake.lazy.arrow import pa, pc
 from forklake.model.entities import Column
 from forklake.model.ids import DataFileId
+from forklake.model.index import Index
 from forklake.model.manifest import Manifest
 from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate
 from forklake.model.table.columns import Columns
+from forklake.model.types.arrow import one_array
 from forklake.model.types.data_types import Decimal, Scalar
 from forklake.scan.scan_plan import ScanFile, ScanPlan, ScanRows, plan_scan
 from forklake.spark.deleted_rows import INDEX
@@ -50,6 +52,8 @@ _MOST_FILES, _MANY_ROWS = 64, 500_000
 """How much a task looks at in one query."""
 _MOST_BROADCAST = 64 * 2**20
 """Up to about so many bytes every executor gets all rows of the source; otherwise both sides are sorted."""
+_MOST_LISTED = 100_000
+"""So many keys are looked up in indexes; of more, hardly a file has none."""
 _ORDERED = ("int8", "int16", "int32", "int64", "date", "varchar")
 
 
@@ -224,7 +228,10 @@ def merge_dataframe(
             known = _Known.of(source, keys)
         if not known.rows:
             return []
-        plan = plan_scan(writing.draft.source(writing.table), known.condition(keys))
+        target = writing.draft.source(writing.table)
+        listed = keys.listed(source, known.rows, target.find_indexes().definitions)
+        storage = None if listed is None else writing.context.storage
+        plan = plan_scan(target, known.condition(keys), storage, listed)
         sent = (*plan.files, *plan.rows) if matters else ()
         task = _UpsertTask(
             TaskWriter.of(writing),
@@ -237,14 +244,14 @@ def merge_dataframe(
             cast,
         )
         values = [f"s{at}" for at in range(len(df.columns))]
-        target = read_places(spark, writing.context, plan, keys.columns)
+        places = read_places(spark, writing.context, plan, keys.columns)
         same = F.expr(" AND ".join(f"k{at} = {keys.place(at)}" for at in range(len(keys.columns))))
         if known.size > _MOST_BROADCAST:
             how = "left" if inserted is not None else "inner"
-            met = source.join(target, same, how if matters else "left_anti")
+            met = source.join(places, same, how if matters else "left_anti")
             met = located(spark, writing.context, plan, met) if matters else _placeless(met)
             return through(_sent(met, keys, values, changed is None), task.done)
-        found = located(spark, writing.context, plan, target.join(F.broadcast(source), same))
+        found = located(spark, writing.context, plan, places.join(F.broadcast(source), same))
         found = found.select(*values, *keys.own, DATA_FILE, INDEX).persist()
         try:
             parts = [found] if matters else []
@@ -347,6 +354,16 @@ class _Keys:
         column = self.columns[at]
         return f"{'n' if column.type == 'timestamp_ns' else 'c'}{column.id}"
 
+    def listed(self, source: DataFrame, rows: int, indexes: Sequence[Index]) -> pa.Table | None:
+        """The keys themselves, for indexes that may find them; None if there are many, or no such index."""
+        ids = {column.id for column in self.columns}
+        if rows > _MOST_LISTED or not any(ids.issuperset(index.keys) for index in indexes):
+            return None
+        with failures("read the keys"):
+            found = source.select(*self.own).distinct().toArrow()
+        arrays = [_as_stored(found.column(at), column) for at, column in enumerate(self.columns)]
+        return pa.table(arrays, [str(column.id) for column in self.columns])
+
     def of_dataframe(self, df: DataFrame) -> DataFrame:
         """A DataFrame with its columns as `s0`, `s1` and so on, and keys `k0`, `k1`."""
         fields = [df.schema.fields[df.columns.index(given)] for given in self.given]
@@ -380,6 +397,12 @@ def _is_plain(column: Column, given: T.DataType) -> bool:
 
 def _key_type(column: Column) -> T.DataType:
     return T.LongType() if column.type == "timestamp_ns" else shown_type(column.data_type)
+
+
+def _as_stored(shown: pa.ChunkedArray, column: Column) -> pa.Array:
+    """Keys as Spark shows them, in the type of the table."""
+    values = one_array(shown)
+    return values.cast(pa.timestamp("ns")) if column.type == "timestamp_ns" else cast_rows(values, column, 0)
 
 
 def _key(values: pa.Array, column: Column, cast: bool) -> pa.Array:

@@ -26,7 +26,8 @@ def explain(statement: st.Explain, running: Running) -> SqlResult:
                 raise AssertionError("a table is planned before it is read")
             files, rows = len(table.plan.files), sum(place.live_rows for place in table.plan.rows)
             every = len(table.source.reader.files()) if table.source.is_stored else files
-            values.append(f"reads {files} of {every} files and {rows} inlined rows")
+            uses = "".join(f"; index {use}" for use in table.plan.indexes)
+            values.append(f"reads {files} of {every} files and {rows} inlined rows{uses}")
     for row in found.to_pylist():
         key, plan = row.values()
         # A row for each line, as in PostgreSQL: a plan is a drawing, and every tool prints rows.

@@ -72,6 +72,8 @@ def test_files_without_hits_are_pruned_and_few_rows_of_others_read(
     assert "by_id pruned 3 of 4 files" in plan._repr_html_()
     shown = catalog.sql("SELECT n FROM people WHERE id = $1 AND mail LIKE 'u%'", [101]).to_pylist()
     assert shown == [{"n": 1}]
+    told = dict(catalog.sql("EXPLAIN SELECT n FROM people WHERE id = 101").to_rows())
+    assert "reads 1 of 4 files and 0 inlined rows; index by_id pruned 3 of 4 files, 399 rows" in told.values()
     assert (people.scan("id = 101").min("n"), people.scan("id = 7000").max("n")) == (1, None)
 
 
