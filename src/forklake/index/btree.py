@@ -17,6 +17,7 @@ from forklake.index.equal_keys import matching, wanted_keys
 from forklake.index.found_rows import SEGMENT, as_rows, found
 from forklake.index.key_values import name_of, plain
 from forklake.index.keyed_segment import (
+    MOST_ROWS,
     Layout,
     Written,
     check_columns,
@@ -54,6 +55,7 @@ class Btree(ConditionKind):
     name = "btree"
     maintain: Maintenance = "commit"
     no_search = "a B-tree finds rows by conditions such as id > 7: it has nothing to search"
+    most_rows = MOST_ROWS
 
     def check(self, spec: IndexSpec) -> Parameters:
         """Keys of all types that have an order."""

@@ -8,12 +8,12 @@ from forklake.model.ids import CatalogId, DataFileId
 from forklake.model.index import IndexFile
 from forklake.model.table.files import DataFile
 
-FAN_IN = 10
-"""How many segments of a level become one of the next."""
+FAN_IN = 8
+"""How many segments of a level become one of the next: 1,000 files have 21 at most."""
 MOST_ROWS = 64_000_000
-"""How many rows a segment covers at most, unless a single data file has more."""
+"""How many rows a segment is built of at most, unless a single data file has more; of most kinds also merged."""
 _ROWS_OF_LEVEL = 10_000_000
-"""A segment of so many rows is not merged with ten of a single commit."""
+"""A segment of so many rows is not merged with those of single commits."""
 
 
 def covered(segments: Iterable[IndexFile]) -> set[DataFileId]:
@@ -57,12 +57,12 @@ def merges(
     for segment in sorted(segments, key=lambda one: one.id):
         if segment.role == "segment" and segment.source == catalog:
             alike.setdefault((segment.level, segment.model), []).append(segment)
-    tens = (
+    groups = (
         tuple(found[first : first + FAN_IN])
         for found in alike.values()
         for first in range(0, len(found) - FAN_IN + 1, FAN_IN)
     )
-    return [some for some in tens if sum(one.facts.entry_count for one in some) <= most]
+    return [some for some in groups if sum(one.facts.entry_count for one in some) <= most]
 
 
 def joint_ordinals(

@@ -14,6 +14,7 @@ from forklake.index.equal_keys import matching, wanted_keys
 from forklake.index.found_rows import found
 from forklake.index.key_hash import form_of, hashes
 from forklake.index.keyed_segment import (
+    MOST_ROWS,
     Layout,
     Written,
     check_columns,
@@ -48,6 +49,7 @@ class Hash(ConditionKind):
     name = "hash"
     maintain: Maintenance = "commit"
     no_search = "a hash index finds rows by conditions such as id = 7: it has nothing to search"
+    most_rows = MOST_ROWS
 
     def check(self, spec: IndexSpec) -> Parameters:
         """Keys of all types whose values can be equal."""

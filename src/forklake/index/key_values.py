@@ -81,7 +81,11 @@ def _in_unit(array: pa.Array, type: DataType) -> pa.Array:
         held = 10**3 if kind.is_time(array.type) and held > 1 else held
     else:
         held = _UNITS[name]
-    return in_smaller_unit(array.cast(pa.int64()), held // _UNITS[name], end)
+    values, unit = array.cast(pa.int64()), _UNITS[name]
+    # Parquet has no seconds: those of a TIMESTAMP_S come back in milliseconds.
+    return (
+        _in_larger_unit(values, unit // held) if held < unit else in_smaller_unit(values, held // unit, end)
+    )
 
 
 def in_smaller_unit(values: pa.Array, factor: int, end: int = 2**63 - 1) -> pa.Array:
@@ -91,6 +95,12 @@ def in_smaller_unit(values: pa.Array, factor: int, end: int = 2**63 - 1) -> pa.A
     forever = pa.scalar(2**63 - 1, pa.int64())
     larger = pc.if_else(pc.equal(values, end), forever, pc.multiply(values, factor))
     return pc.if_else(pc.equal(values, -end), pc.negate(forever), larger)
+
+
+def _in_larger_unit(values: pa.Array, factor: int) -> pa.Array:
+    """Whole numbers of a larger unit in one that is smaller by a factor, the other way around."""
+    ends = pc.equal(pc.abs(values), 2**63 - 1)
+    return pc.if_else(ends, values, pc.divide(values, factor))
 
 
 def _one_zero(array: pa.Array) -> pa.Array:

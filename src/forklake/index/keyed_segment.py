@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,10 @@ from forklake.model.types.sort_keys import has_key
 
 FENCE_BYTES = 256
 """How much of a text the footer keeps: what begins like it is not told apart."""
+MOST_ROWS = 1 << 30
+"""How many entries segments that are merged have together at most: a key is looked for in each of them."""
+_MOST_GROUPS = 8_192
+"""How many row groups a segment has, about, before they grow: the footer is read, and kept, as a whole."""
 _BIGINT = Scalar("int64")
 
 
@@ -151,6 +155,9 @@ def write_merged(
         _Input(segment.file, footer_of(segment.file, layout.format, layout.version), layout, kept)
         for segment, kept in zip(segments, ordinals, strict=True)
     ]
+    count = sum(segment.file.facts.entry_count for segment in segments)
+    while count > layout.group_rows * _MOST_GROUPS:
+        layout = replace(layout, group_rows=2 * layout.group_rows)
     return _write(merged(inputs, layout.key_names), layout, facts, out)
 
 

@@ -172,6 +172,9 @@ class Kind(Protocol):
 class KeyedKind(Kind, Protocol):
     """A kind that finds rows by the values of its keys: `hash`, `btree`."""
 
+    most_rows: int
+    """Segments of so many entries are not merged any more. A kind that does not say merges less."""
+
     def probe(self, spec: IndexSpec, segments: Sequence[Segment], keys: pa.Table) -> Found:
         """The rows whose keys are among the rows of a table, and maybe others.
 

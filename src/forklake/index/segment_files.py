@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forklake.data.storage.storage import Storage
+from forklake.index.recent import Recent
 from forklake.lazy.arrow import pa
 from forklake.model.index import IndexFile, SegmentSummary, WrittenSegment
+
+_OPEN: Recent[pa.NativeFile] = Recent(1_000)
+"""Files in buckets that were read lately: one that is open is not asked for its size again. It holds no connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,42 @@ class StoredSegment:
 
     def open(self) -> pa.NativeFile:
         """A file to read ranges of; whoever opens it closes it."""
-        return self.storage.opened(self.path, self.path_is_relative)
+        if self.storage.is_on_disk(self.path, self.path_is_relative):
+            return self.storage.opened(self.path, self.path_is_relative)
+        # Whoever connects in another way, or with other rights, opens it himself.
+        key = id(self.storage.resolve(self.path, self.path_is_relative)[0]), self.key
+        kept = _OPEN.get(key, lambda: self.storage.opened(self.path, self.path_is_relative))
+        return pa.PythonFile(_Ranges(kept), "r")
 
     def local(self) -> Path:
         """The file itself if it is on a disk, else a copy that is kept for some time."""
         return self.storage.local_copy(self.path, self.file_size_bytes, self.path_is_relative)
+
+
+class _Ranges:
+    """What reads a file that others read too, and stays open."""
+
+    def __init__(self, file: pa.NativeFile) -> None:
+        self._file = file
+        self._at = 0
+        self.closed = False
+
+    def read(self, count: int = -1) -> bytes:
+        data = self._file.read_at(self._file.size() - self._at if count < 0 else count, self._at)
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._file.size())[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def forget() -> None:
+    """Close what is open."""
+    _OPEN.clear()

@@ -195,7 +195,8 @@ def _fetched(file: SegmentFile, footer: Footer, groups: Sequence[int], columns: 
         parquet = pq.ParquetFile(
             source,
             metadata=footer.metadata,
-            pre_buffer=len(groups) > 1,
+            # Columns that lie beside each other are one request.
+            pre_buffer=True,
             page_checksum_verification=True,
         )
         table = parquet.read_row_groups(list(groups), columns=list(columns), use_threads=False)

@@ -63,7 +63,7 @@ def test_what_an_index_lacks_is_built(catalog: forklake.Catalog, later: forklake
     complete(later)
 
 
-def test_ten_segments_of_a_level_become_one(
+def test_segments_of_a_level_become_one(
     lake: forklake.Lake, catalog: forklake.Catalog, later: forklake.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coverage, "FAN_IN", 3)

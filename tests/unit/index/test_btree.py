@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from forklake.errors import InvalidQuery
 from forklake.index.btree import Btree
+from forklake.index.hash import Hash
 from forklake.model.index import Support
 from forklake.model.sql.predicate import Always, ranges
 from tests.unit.index.indexing import only
 from tests.unit.index.random_files import TYPES, WIDER, files, picked, rows_that_match, widened, with_more
-from tests.unit.index.segments import VALUES, Index, as_lists, column, condition, in_order
+from tests.unit.index.segments import VALUES, Index, array, as_lists, column, condition, in_order
 
 
 @st.composite
@@ -96,6 +97,28 @@ def test_rows_for_which_a_condition_holds_are_found(data: st.DataObject) -> None
         becomes = {(0, 0): 1, (0, 2): 0, (1, 0): 2, (1, 1): 5}
         kept = {(0, becomes[key]): positions for key, positions in expected.items() if key in becomes}
         assert as_lists(index.kind.filter(index.spec, [merged], tree)) == kept
+
+
+@pytest.mark.parametrize("type", VALUES)
+@pytest.mark.parametrize("kind", [Btree(), Hash()], ids=lambda kind: kind.name)
+def test_every_value_of_every_type_is_found(kind: Btree | Hash, type: str, tmp_path: Path) -> None:
+    keys = (column(1, "c0", type),)
+    index = Index(kind, keys, tmp_path, (column(9, "more", type),))
+    rows = {
+        at: pa.table({"c0": array(VALUES[type], type), "more": array(VALUES[type], type)}) for at in (0, 1)
+    }
+    built = index.build("built", rows)
+    for segment in (built, index.merge("merged", [built], [{0: 0, 1: 1}])):
+        for value in VALUES[type]:
+            predicate = condition(f"c0 = CAST('{value}' AS {type})", keys)
+            expected = rows_that_match((rows,), predicate)
+            found = index.kind.filter(index.spec, [segment], predicate.tree, with_rows=True)
+            assert as_lists(found) == expected, value
+            shown = picked((rows,), expected)
+            assert str(found.rows.column("1").to_pylist()) == str(shown.column("c0").to_pylist())
+            assert str(found.rows.column("9").to_pylist()) == str(shown.column("more").to_pylist())
+            probed = index.kind.probe(index.spec, [segment], pa.table({"1": array([value], type)}))
+            assert as_lists(probed) == expected, value
 
 
 @settings(max_examples=40)

@@ -106,10 +106,14 @@ class Storage:
         with self._translated("reading", address, inner):
             return place.filesystem.open_input_file(inner)
 
+    def is_on_disk(self, path: str, relative: bool = True) -> bool:
+        """Whether a file lies on this machine, and in no bucket."""
+        return not self.address(path, relative).startswith(addresses.S3)
+
     def local_copy(self, path: str, size: int, relative: bool = True) -> Path:
         """A file on this machine that is the same: itself, or a copy of what is in a bucket."""
         address = self.address(path, relative)
-        if not address.startswith(addresses.S3):
+        if self.is_on_disk(path, relative):
             return Path(address)
         server = self.s3.options.endpoint or ""
         return self.copies.get(address, size, self.open_input(path, relative), server=server)
