@@ -11,7 +11,7 @@ from forklake.lazy.arrow import pa
 from forklake.model.index import IndexFile, SegmentSummary, WrittenSegment
 
 _OPEN: Recent[pa.NativeFile] = Recent(1_000)
-"""Files in buckets that were read lately: one that is open is not asked for its size again. It holds no connection."""
+"""Files in buckets that were read lately: of one that is open, the size is known. None holds a connection."""
 
 
 @dataclass(frozen=True, slots=True)
