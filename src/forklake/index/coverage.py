@@ -11,7 +11,7 @@ from forklake.model.table.files import DataFile
 FAN_IN = 8
 """How many segments of a level become one of the next: 1,000 files have 21 at most."""
 MOST_ROWS = 64_000_000
-"""How many rows a segment is built of at most, unless a data file has more; most kinds merge no more either."""
+"""How many rows a segment is built of at most, unless a data file has more; most kinds merge no more."""
 _ROWS_OF_LEVEL = 10_000_000
 """A segment of so many rows is not merged with those of single commits."""
 

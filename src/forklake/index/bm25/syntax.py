@@ -4,7 +4,7 @@
     red AND bicycle         both; NOT, OR and parentheses work too, and AND binds before OR
     +red -blue bicycle      red is needed, blue must not be there, bicycle makes a row better
     "red bicycle"           the words one after the other; "red bicycle"~2 lets two others come between
-    bicy*  "red bicy"*      words that begin so
+    bicy*  "red bicy*"      words that begin so
     title:red  title:(a b)  in one of the columns
     red^2 bicycle           a word that counts twice
     *                       every row that has an entry
@@ -176,13 +176,19 @@ class _Parser:
         opened = self._at
         self._at += 1
         text: list[str] = []
+        prefix = False
         while not self._query.startswith('"', self._at):
+            if text and self._query.startswith('*"', self._at):
+                prefix = True
+                self._at += 1
+                break
             if self._at >= len(self._query):
                 self._refuse("this quote is never closed", opened)
             text.append(self._character())
         self._at += 1
-        prefix = self._query.startswith("*", self._at)
-        self._at += prefix
+        if self._query.startswith("*", self._at):
+            prefix = True
+            self._at += 1
         slop = _SLOP.match(self._query, self._at)
         if slop is not None:
             self._at = slop.end()

@@ -190,7 +190,9 @@ def _asked(rows: Numbers, query: Query, ask: Any, wkb: pa.Array, chunk: Numbers)
             "delete it or give it another value"
         )
     try:
-        return ask(query.geometry, geometries)
+        # Coordinates may be so large that no distance is a number.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return ask(query.geometry, geometries)
     except shapely.errors.GEOSException as problem:
         reason = str(problem).partition("\n")[0][:200]
         raise InvalidData(f"a geometry cannot be compared ({reason}): repair it, or delete its row") from None
