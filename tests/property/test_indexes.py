@@ -19,7 +19,7 @@ WORDS = ("red", "blue", "bicycle", "car", "old")
 SCHEMA = "id BIGINT, k INTEGER, s VARCHAR, note VARCHAR, place BLOB, v FLOAT[]"
 NAMES = ("plain", "indexed")
 ANSWERED = (
-    ("by_k", "hash", ["k"], {}),
+    ("by_k", "hash", ["k"], {"include": ["id", "s"]}),
     ("by_s", "btree", ["s", "k"], {}),
 )
 SEARCHED = (
@@ -138,7 +138,9 @@ class History:
             case "drop":
                 table = self.catalog.table("indexed")
                 table.drop_index("by_k")
-                table.create_index("by_k", kind=("hash", "btree")[seed % 2], columns=["k"], maintain="later")
+                table.create_index(
+                    "by_k", kind=("hash", "btree")[seed % 2], columns=["k"], include=["s"], maintain="later"
+                )
             case "fork":
                 self.catalog = self.catalog.fork(f"f{uuid4().hex}")
             case "join":
@@ -172,6 +174,8 @@ def compare(plain: forklake.Table, indexed: forklake.Table, conditions: list[str
         expected, found = (sorted_rows(table.scan(where)) for table in (plain, indexed))
         assert found == expected, where
         assert indexed.scan(where).count() == len(expected), where
+        expected, found = (sorted_rows(table.scan(where, ["s", "id", "k"])) for table in (plain, indexed))
+        assert found == expected, where
 
 
 def sorted_rows(found: Any) -> list[str]:

@@ -21,7 +21,7 @@ from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
 from forklake.model.ids import SnapshotId
 from forklake.model.sql.predicate import Predicate
-from forklake.model.table.columns import find
+from forklake.model.table.columns import Columns, find
 from forklake.model.types.data_types import to_sql
 from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
 from forklake.store.retention import check_retained
@@ -61,9 +61,24 @@ class Scan(ResultFormats):
 
     def plan(self) -> ScanPlan:
         """Plan the scan: the files to read, and those that are pruned."""
-        plan = plan_scan(self._source, self._predicate, self._context.storage)
+        return self._planned(None)
+
+    def _planned(self, columns: Columns | None) -> ScanPlan:
+        """The plan; of files whose rows an index holds, with these columns, it has the rows."""
+        needed = None
+        if columns is not None and self._predicate is not None:
+            names = self._predicate.columns
+            named = [column for column in self._source.table.columns if column.name in names]
+            needed = {column.id for column in (*columns, *named)}
+        plan = plan_scan(self._source, self._predicate, self._context.storage, needed=needed)
         self._check_retained()
         return plan
+
+    @property
+    def _read(self) -> Columns | None:
+        """The columns that are shown, if these are whole ones and nothing else."""
+        chosen = self._selection
+        return None if chosen.row_id or chosen.snapshot or chosen.inside else chosen.columns
 
     @property
     def at(self) -> SnapshotId:
@@ -92,7 +107,7 @@ class Scan(ResultFormats):
                 plan = self.plan()
                 counted = sum(place.live_rows for place in (*plan.files, *plan.rows))
         else:
-            counted = count_rows(self._context.engine, self.plan())
+            counted = count_rows(self._context.engine, self._planned(()))
         return counted if limit is None else min(counted, limit)
 
     def min(self, column: str) -> Any:
@@ -105,11 +120,11 @@ class Scan(ResultFormats):
 
     def to_arrow(self) -> pa.Table:
         """Read all rows as an Arrow table."""
-        return read_table(self._context.engine, self.plan(), self._selection)
+        return read_table(self._context.engine, self._planned(self._read), self._selection)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read the rows in batches, with bounded memory."""
-        return read_batches(self._context.engine, self.plan(), self._selection)
+        return read_batches(self._context.engine, self._planned(self._read), self._selection)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """The rows as a relation in a DuckDB connection of yours, which reads the files itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from forklake.data.defaults import initial_text
 from forklake.data.parquet.delete_files import lost_positions
@@ -80,6 +80,14 @@ def relation(plan: ScanPlan, storage: Storage, wanted: Wanted) -> Relation:
     parts: list[str] = []
     tables: dict[str, pa.Table] = {}
     places: list[ScanFile | ScanRows] = []
+    held = _held(plan, wanted)
+    if held:
+        name = f"{wanted.prefix}_held"
+        tables[name] = _rows_held(plan, held, storage, wanted)
+        places += held
+        parts.append(_from_arrow(name, wanted))
+        known = {file.file.id for file in held}
+        plan = replace(plan, files=tuple(file for file in plan.files if file.file.id not in known))
     for group in _groups(plan, storage, wanted.columns):
         for files, deleted in _by_deletes(group.files, plan.wanted, storage):
             first = len(places)
@@ -289,6 +297,32 @@ def _rows(parts: Sequence[ScanRows], first: int, wanted: Wanted) -> pa.Table:
             FILE_NAME: pa.nulls(rows.num_rows, pa.string()),
         }
     )
+
+
+def _held(plan: ScanPlan, wanted: Wanted) -> list[ScanFile]:
+    """The files of which an index holds all that is wanted of their rows, but what files alone know."""
+    if not plan.held or wanted.row_id or wanted.snapshot or wanted.begin or wanted.file_name:
+        return []
+    names = {str(column.id) for column in wanted.columns}
+    return [
+        file
+        for file in plan.files
+        if file.file.id in plan.held and names.issubset(plan.held[file.file.id].column_names)
+    ]
+
+
+def _rows_held(plan: ScanPlan, files: Sequence[ScanFile], storage: Storage, wanted: Wanted) -> pa.Table:
+    """The rows of files as an index holds them, without those that are deleted."""
+    found: list[pa.Table] = []
+    for at, file in enumerate(files):
+        rows = plan.held[file.file.id]
+        if file.deleted is not None or file.file.deletes is not None:
+            lost = lost_positions(storage, file.file.deletes, file.deleted)
+            rows = rows.filter(pc.invert(pc.is_in(rows.column("position"), lost)))
+        columns = {f"c{column.id}": rows.column(str(column.id)) for column in wanted.columns}
+        place = pa.repeat(pa.scalar(at, pa.int64()), rows.num_rows)
+        found.append(pa.table({**columns, PLACE: place, POSITION: rows.column("position")}))
+    return pa.concat_tables(found)
 
 
 def _from_arrow(name: str, wanted: Wanted) -> str:

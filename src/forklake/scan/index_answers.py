@@ -14,11 +14,14 @@ from forklake.data.storage.storage import Storage
 from forklake.errors import MissingDependency, StorageError
 from forklake.index.kind import Found, KeyedKind, Segment
 from forklake.lazy.arrow import pa, pc
+from forklake.lazy.numpy import np
 from forklake.model.entities import Column
 from forklake.model.ids import ColumnId, DataFileId
 from forklake.model.index import Support
 from forklake.model.sql.predicate_tree import Always, Node, Or, conjuncts
 from forklake.model.table.files import DataFile
+from forklake.model.types.data_types import Decimal, Scalar
+from forklake.model.types.sort_keys import FLOATS, INTEGERS
 from forklake.scan.table_indexes import ChosenSegments, TableIndexes, Unusable, UsableIndex, usable_indexes
 
 _FEW_ROWS = 10_000
@@ -29,6 +32,11 @@ _FEW_PLACES, _ROWS_PER_PLACE = 8, 16_384
 """Up to so many rows of a file are read by their positions, and more in proportion to its rows."""
 _MOST_FILES = 64
 """In how many files rows are read by their positions: each is a query of its own."""
+
+_HELD = frozenset(
+    {*INTEGERS, *FLOATS, "boolean", "varchar", "uuid", "blob", "date", "timestamp", "timestamptz"}
+)
+"""Types of columns of which rows are read from indexes."""
 
 Positions: TypeAlias = "pa.Array"
 Answers: TypeAlias = "dict[DataFileId, Positions]"
@@ -65,6 +73,8 @@ class Narrowed:
     """Files without a row that matches, and why this is known."""
     wanted: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, "Positions"])
     """Of files with few rows that may match, where these are."""
+    held: Mapping[DataFileId, pa.Table] = field(default_factory=dict[DataFileId, "pa.Table"])
+    """Of some files the rows that may match, as an index holds them: `position`, and columns by column id."""
     uses: tuple[IndexUse, ...] = ()
 
 
@@ -75,12 +85,14 @@ def narrow(
     storage: Storage,
     tree: Node | None = None,
     keys: pa.Table | None = None,
+    needed: Collection[ColumnId] | None = None,
 ) -> Narrowed:
     """Ask the indexes of a table where rows are that match a condition.
 
     Or those that have one of some keys, in columns named by column id; nothing else is looked for then.
+    Where an index holds all columns that are `needed`, it is asked for the rows too.
     """
-    asking = _Asking({file.id: file for file in files})
+    asking = _Asking({file.id: file for file in files}, _covered(columns, needed))
     usable: list[UsableIndex] = []
     for each in usable_indexes(found, columns, storage):
         if isinstance(each, UsableIndex):
@@ -97,6 +109,9 @@ def narrow(
 @dataclass(slots=True)
 class _Asking:
     files: Mapping[DataFileId, DataFile]
+    needed: frozenset[ColumnId] | None = None
+    """The columns that are read, if rows of indexes can stand for those of files."""
+    held: dict[DataFileId, pa.Table] = field(default_factory=dict[DataFileId, "pa.Table"])
     asked: dict[str, set[DataFileId]] = field(default_factory=dict[str, set[DataFileId]])
     """By the names of indexes."""
     kinds: dict[str, str] = field(default_factory=dict[str, str])
@@ -105,7 +120,14 @@ class _Asking:
     def note(self, unusable: Unusable) -> None:
         self._problem(unusable.index.name, unusable.index.kind, unusable.problem)
 
-    def matching(self, usable: Sequence[UsableIndex], node: Node, files: Collection[DataFileId]) -> Answers:
+    def matching(
+        self,
+        usable: Sequence[UsableIndex],
+        node: Node,
+        files: Collection[DataFileId],
+        *,
+        is_part: bool = False,
+    ) -> Answers:
         if isinstance(node, Always) and not node.value:
             return dict.fromkeys(files, _nothing())
         answers: Answers = {}
@@ -114,8 +136,16 @@ class _Asking:
             if not left:
                 continue
 
-            def ask(segments: Sequence[Segment], each: UsableIndex = each, part: Node = part) -> Found:
-                return each.kind.filter(each.spec, segments, part)
+            # Of an OR, no index finds all rows.
+            with_rows = not is_part and self.needed is not None and self.needed <= each.held
+
+            def ask(
+                segments: Sequence[Segment],
+                each: UsableIndex = each,
+                part: Node = part,
+                with_rows: bool = with_rows,
+            ) -> Found:
+                return each.kind.filter(each.spec, segments, part, with_rows=with_rows)
 
             answers |= self._ask(each, ChosenSegments(chosen.segments, left), ask)
         for part in conjuncts(node):
@@ -128,7 +158,7 @@ class _Asking:
         """Rows for which one of several conditions holds, in the files for which all can be answered."""
         answers: Answers = {}
         for number, part in enumerate(node.nodes):
-            of_part = self.matching(usable, part, files)
+            of_part = self.matching(usable, part, files, is_part=True)
             files = of_part.keys()
             answers = {
                 file: found if number == 0 else _united(answers[file], found)
@@ -169,7 +199,8 @@ class _Asking:
                 wanted[file] = found
         if len(wanted) > _MOST_FILES:
             wanted = {}
-        return Narrowed(pruned, wanted, tuple(self._uses(pruned, wanted)))
+        held = {file: rows for file, rows in self.held.items() if file not in pruned}
+        return Narrowed(pruned, wanted, held, tuple(self._uses(pruned, wanted)))
 
     def _uses(
         self, pruned: Mapping[DataFileId, str], wanted: Mapping[DataFileId, Positions]
@@ -235,6 +266,9 @@ class _Asking:
             for order, answer in readable
             for (place, ordinal), found in answer.positions.items()
         }
+        for order, answer in readable:
+            if answer.rows is not None:
+                self.held |= _by_file(answer.rows, order, chosen)
         answered = {number for order, _ in readable for number in order}
         nothing = _nothing()
         answers = {
@@ -249,6 +283,33 @@ class _Asking:
     def _problem(self, name: str, kind: str, problem: str) -> None:
         self.kinds[name] = kind
         self.problems.setdefault(name, problem)
+
+
+def _covered(columns: Sequence[Column], needed: Collection[ColumnId] | None) -> frozenset[ColumnId] | None:
+    known = {column.id: column for column in columns}
+    if not needed or not all(_is_whole(known[number]) for number in needed if number in known):
+        return None
+    return frozenset(needed)
+
+
+def _is_whole(column: Column) -> bool:
+    """Whether values in Arrow tables are those that files have, whoever reads them."""
+    return isinstance(column.data_type, Decimal) or (
+        isinstance(column.data_type, Scalar) and column.data_type.name in _HELD
+    )
+
+
+def _by_file(rows: pa.Table, order: Sequence[int], chosen: ChosenSegments) -> dict[DataFileId, pa.Table]:
+    """Rows that segments hold, by the file that they are of."""
+    numbers, ordinals = (rows.column(name).to_numpy() for name in ("segment", "ordinal"))
+    found: dict[DataFileId, pa.Table] = {}
+    of_file = {place: file for file, place in chosen.by_file.items()}
+    for number, ordinal in np.unique(np.column_stack([numbers, ordinals]), axis=0).tolist():
+        file = of_file.get((order[number], ordinal))
+        if file is not None:
+            mask = pa.array((numbers == number) & (ordinals == ordinal))
+            found[file] = rows.filter(mask).drop_columns(["segment", "ordinal"]).sort_by("position")
+    return found
 
 
 def _nothing() -> Positions:

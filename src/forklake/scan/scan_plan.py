@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -118,6 +118,8 @@ class ScanPlan:
     """The columns that files of ours may have in types which not every engine reads as those of the table."""
     wanted: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, "Positions"], repr=False)
     """Of some files, where the rows are that may match: others need not be read."""
+    held: Mapping[DataFileId, pa.Table] = field(default_factory=dict[DataFileId, "pa.Table"], repr=False)
+    """Of some files the rows that may match, as an index holds them: `position`, and columns by column id."""
     indexes: tuple[IndexUse, ...] = ()
     """What indexes saved, those that could not be read included."""
     find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
@@ -188,10 +190,12 @@ def plan_scan(
     predicate: Predicate | None = None,
     storage: Storage | None = None,
     keys: pa.Table | None = None,
+    needed: Collection[ColumnId] | None = None,
 ) -> ScanPlan:
     """The files and rows that may hold what is looked for.
 
-    Given the storage, indexes are asked too. With `keys`, in columns named by column id, nothing is looked
+    Given the storage, indexes are asked too, and for the rows themselves if they hold all columns that are
+    `needed`. With `keys`, in columns named by column id, nothing is looked
     for but rows that have one of them.
     """
     files, inlined = _candidates(source, predicate) if source.is_stored else ([], [])
@@ -203,7 +207,7 @@ def plan_scan(
     if not asked:
         return _finished(source, predicate, files, inlined)
     tree = None if predicate is None else predicate.tree
-    narrowed = narrow(source.find_indexes(), source.table.columns, asked, storage, tree, keys)
+    narrowed = narrow(source.find_indexes(), source.table.columns, asked, storage, tree, keys, needed)
     return _finished(source, predicate, files, inlined, narrowed)
 
 
@@ -245,6 +249,7 @@ def _finished(
         source.steady,
         source.promoted,
         narrowed.wanted,
+        narrowed.held,
         narrowed.uses,
         lambda: (
             *(() if predicate is None or not source.is_stored else _pruned(source, predicate)),

@@ -12,7 +12,7 @@ from forklake.index.registry import kind_of
 from forklake.index.segment_files import StoredSegment
 from forklake.index.specs import spec_of
 from forklake.model.entities import Column
-from forklake.model.ids import DataFileId, IndexFileId
+from forklake.model.ids import ColumnId, DataFileId, IndexFileId
 from forklake.model.index import Index, IndexFile, IndexSpec
 
 
@@ -33,6 +33,11 @@ class UsableIndex:
     spec: IndexSpec
     segments: tuple[tuple[IndexFile, Segment], ...]
     """Those that cover most data files first."""
+
+    @property
+    def held(self) -> frozenset[ColumnId]:
+        """The columns whose values its segments hold, if it was told to include some."""
+        return frozenset((*self.index.keys, *self.index.include)) if self.index.include else frozenset()
 
     def chosen(self, files: Collection[DataFileId]) -> ChosenSegments:
         """Segments that cover as many of some data files as there are segments for, each file by one."""

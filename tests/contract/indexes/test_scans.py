@@ -37,6 +37,10 @@ def found(table: forklake.Table, where: str) -> list[int]:
     return sorted(ids)
 
 
+def rows_of(scan: forklake.Scan) -> list[str]:
+    return sorted(map(str, scan.to_pylist()))
+
+
 def used(table: forklake.Table, where: str) -> dict[str, tuple[int, int, int]]:
     """By index: of how many files it pruned how many, and how many rows it saved."""
     return {use.index: (use.files, use.pruned, use.rows) for use in table.scan(where).plan().indexes}
@@ -160,3 +164,75 @@ def test_columns_that_were_altered(catalog: forklake.Catalog) -> None:
         [3],
         (),
     )
+
+
+COVERED = {
+    "BIGINT": ("7", "-1", "NULL"),
+    "UBIGINT": ("18446744073709551615", "0", "NULL"),
+    "HUGEINT": ("-99999999999999999999", "5", "NULL"),
+    "DOUBLE": ("'nan'::DOUBLE", "-0.0::DOUBLE", "0.1", "NULL"),
+    "FLOAT": ("0.1", "'-inf'::FLOAT", "NULL"),
+    "DECIMAL(20, 3)": ("1.250", "-3", "NULL"),
+    "BOOLEAN": ("true", "false", "NULL"),
+    "VARCHAR": ("'a'", "'Ünï'", "''", "NULL"),
+    "BLOB": ("'\\xFF\\x00'::BLOB", "NULL"),
+    "UUID": ("'ffffffff-0000-4000-8000-000000000001'", "NULL"),
+    "DATE": ("'1969-07-20'", "NULL"),
+    "TIMESTAMP": ("'2026-05-04 03:02:01.000009'", "NULL"),
+    "TIMESTAMPTZ": ("'2026-05-04 03:02:01.000009+02'", "NULL"),
+    "TIMESTAMP_NS": ("'2026-05-04 03:02:01.000000009'", "NULL"),
+    "TIMESTAMP_S": ("'2026-05-04 03:02:01'", "NULL"),
+    "TIME": ("'03:02:01.000009'", "NULL"),
+    "INTEGER[]": ("[1, NULL, 3]", "NULL"),
+    "STRUCT(x INTEGER)": ("{'x': 5}", "NULL"),
+}
+
+
+def test_rows_that_an_index_holds_are_read_from_it(catalog: forklake.Catalog, tmp_path: Path) -> None:
+    named = [f"c{at} {type}" for at, type in enumerate(COVERED)]
+    table = catalog.create_table("t", ", ".join(("id BIGINT", *named, "other INTEGER")))
+    table.set_option("data_inlining_row_limit", 0)
+    names = [f"c{at}" for at in range(len(COVERED))]
+    table.create_index("held", kind="hash", columns=["id"], include=names)
+    table.create_index("ordered", kind="btree", columns=["c0"], include=["id", *names[1:]])
+    for first in (0, 10):
+        rows = [
+            (str(first + at), *(values[(first + at) % len(values)] for values in COVERED.values()), "1")
+            for at in range(6)
+        ]
+        shown = ", ".join(f"({', '.join(row)})" for row in rows)
+        catalog.sql(f"INSERT INTO t VALUES {shown}")
+    table.delete("id IN (2, 11)")
+    conditions = (
+        "id IN (1, 2, 3, 10, 11, 12, 77)",
+        "id = 2",
+        "c0 = 7",
+        "id = 1 AND c0 = -1",
+        "id = 3 OR c0 = 7",
+    )
+    choices = (["id"], ["c3", "id"], *([name] for name in names), names, ["id", "other"], None)
+    expected = {
+        (where, at): rows_of(table.scan(f"({where}) AND other IS NOT NULL", columns))
+        for where in conditions
+        for at, columns in enumerate(choices)
+    }
+    counts = {where: table.scan(f"({where}) AND other = 1").count() for where in conditions}
+    before = catalog.snapshot
+    table.add_column("more", "INTEGER", default="9")
+    table.rename_column("c0", "renamed")
+    past = catalog.table("t", at=before)
+    for where in conditions:
+        for at, columns in enumerate(choices):
+            assert rows_of(past.scan(where, columns)) == expected[where, at]
+        assert past.scan(where).count() == counts[where]
+    # Without data files, what the index holds is what is left.
+    for path in tmp_path.rglob("*.parquet"):
+        path.unlink()
+    plain = [name for at, name in enumerate(names) if at < 13 and at]
+    rows = table.scan("id IN (1, 2, 12)", ["id", *plain]).to_arrow()
+    assert rows.column("id").to_pylist() == [1, 12]
+    assert [len(batch) for batch in table.scan("renamed = -1 AND id < 9", ["id"]).to_batches()] == [2]
+    assert table.scan("id = 12").count() == 1
+    for columns in (["id", "other"], ["id", "more"], ["id", names[-1]]):
+        with pytest.raises(forklake.ForklakeError):
+            table.scan("id = 1", columns).to_arrow()
