@@ -66,7 +66,7 @@ bench-data: ## Measure rows: append, read, plan, small inserts (ARGS=--quick for
 bench-fork: ## Measure forks: one, a million, deep chains, agents (ARGS=--quick for a short one)
 	$(call in_venv,test) "$$venv/bin/python" -m benchmarks.fork $(ARGS)
 
-bench-index: ## Measure indexes: keys, places (ARGS=--quick for a short one)
+bench-index: ## Measure indexes: keys, places, words, vectors, tables (ARGS=--quick for a short one)
 	$(call in_venv,bench) "$$venv/bin/python" -m benchmarks.index $(ARGS)
 
 bench-maintenance: ## Measure cleaning: collection, dropped forks, busy days (ARGS=--quick for a short one)

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.program import Program, begin
-from benchmarks.report import Section, table
-from benchmarks.timing import cost, cpu_cost, in_turns, seconds
+from benchmarks.report import Section, Target, table
+from benchmarks.timing import Timings, cost, cpu_cost, in_turns, seconds
 from forklake.data.storage.storage import open_storage
 from forklake.index.bm25 import Bm25
 from forklake.index.kind import Part, Segment
@@ -114,11 +114,13 @@ def bm25(folder: Path, count: int, rounds: int, program: Program) -> Section:
     contenders["DuckDB fts"] = fts
     program.progress("bm25: DuckDB is ready")
     text = f"built in {seconds(took)} ({seconds(cpu)} CPU), {file.file_size_bytes / 1e6:.1f} MB\n"
-    return Section(f"bm25, {count:,} documents", text + _compared(contenders, rounds, len(queries)))
-
-
-def _compared(contenders: dict[str, Callable[[], None]], rounds: int, queries: int) -> str:
     timings = in_turns(contenders, rounds)
+    ahead = cpu_cost(timings["DuckDB fts"], timings["forklake"])
+    targets = [Target(ahead >= 100, "DuckDB's fts takes 100x the CPU", f"{ahead:.0f}x")]
+    return Section(f"bm25, {count:,} documents", text + _compared(timings, len(queries)), targets)
+
+
+def _compared(timings: Timings, queries: int) -> str:
     first, *_ = timings.values()
     return table(
         ("", "a query", "CPU", "times", "times CPU"),
@@ -190,14 +192,23 @@ def vector(folder: Path, count: int, rounds: int, program: Program) -> Section:
         for query in queries:
             assert len(found(query)) == 10
 
+    reached = recall()
     text = (
         f"built in {seconds(took)} ({seconds(cpu)} CPU), HNSW in {seconds(graph_took)} ({seconds(graph_cpu)} "
         f"CPU): {graph_took / took:.1f} times, {graph_cpu / cpu:.1f} times the CPU\n"
-        f"recall@10 {recall():.3f} at the default, {recall(recall=1.0):.3f} with all lists, "
+        f"recall@10 {reached:.3f} at the default, {recall(recall=1.0):.3f} with all lists, "
         f"{segment.file.file_size_bytes / 1e6:.1f} MB\n"
     )
     contenders = {"forklake": ours, "DuckDB over Parquet": brute}
-    return Section(f"vector, {count:,} x {_DIMENSION}", text + _compared(contenders, rounds, len(queries)))
+    timings = in_turns(contenders, rounds)
+    ahead = cpu_cost(timings["DuckDB over Parquet"], timings["forklake"])
+    targets = [
+        Target(reached >= 0.95, "a recall of 0.95 of the ten nearest", f"{reached:.3f}"),
+        Target(ahead >= 300, "brute force over Parquet takes 300x the CPU", f"{ahead:.0f}x"),
+        Target(graph_cpu >= 8 * cpu, "a graph takes 8x the CPU to build", f"{graph_cpu / cpu:.1f}x"),
+    ]
+    title = f"vector, {count:,} x {_DIMENSION}"
+    return Section(title, text + _compared(timings, len(queries)), targets)
 
 
 def measured(program: Program) -> Iterator[Section]:
