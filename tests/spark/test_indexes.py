@@ -52,7 +52,7 @@ KEYS = {
 """Keys that Spark shows as something else."""
 
 
-@pytest.mark.parametrize(("column", "kind"), zip(KEYS, ("hash", "btree"), strict=True), ids=str)
+@pytest.mark.parametrize(("column", "kind"), list(zip(KEYS, ("hash", "btree"), strict=True)), ids=str)
 def test_merges_read_only_files_that_have_the_keys(
     catalog: forklake.Catalog,
     on_spark: SparkCatalog,
