@@ -10,8 +10,11 @@ from forklake.index.recent import Recent
 from forklake.lazy.arrow import pa
 from forklake.model.index import IndexFile, SegmentSummary, WrittenSegment
 
-_OPEN: Recent[pa.NativeFile] = Recent(1_000)
-"""Files in buckets that were read lately: of one that is open, the size is known. None holds a connection."""
+_OPEN: Recent[tuple[object, pa.NativeFile]] = Recent(1_000)
+"""Files in buckets that were read lately: of one that is open, the size is known. None holds a connection.
+
+Each is kept with the filesystem that opened it: another one never gets its id, and so not its files.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,11 @@ class StoredSegment:
         if self.storage.is_on_disk(self.path, self.path_is_relative):
             return self.storage.opened(self.path, self.path_is_relative)
         # Whoever connects in another way, or with other rights, opens it himself.
-        key = id(self.storage.resolve(self.path, self.path_is_relative)[0]), self.key
-        kept = _OPEN.get(key, lambda: self.storage.opened(self.path, self.path_is_relative))
+        filesystem = self.storage.resolve(self.path, self.path_is_relative)[0]
+        _, kept = _OPEN.get(
+            (id(filesystem), self.key),
+            lambda: (filesystem, self.storage.opened(self.path, self.path_is_relative)),
+        )
         return pa.PythonFile(_Ranges(kept), "r")
 
     def local(self) -> Path:
