@@ -93,7 +93,7 @@ def test_nothing_is_made_when_one_cannot_be(lake: forklake.Lake, source: forklak
         (["x", "main_catalog"], False, forklake.CatalogExists, "main_catalog"),
         (["x", "stranger"], True, forklake.CatalogExists, "stranger"),
         (["x", ""], False, forklake.InvalidName, "empty"),
-        (["x", None], False, forklake.InvalidName, "text"),
+        (["x", None], False, forklake.InvalidName, "string"),
         (["x", "\0"], False, forklake.InvalidName, "control"),
         (["x", "n" * 256], False, forklake.InvalidName, "256"),
     ]

@@ -72,7 +72,7 @@ def test_paths_that_lead_nowhere_or_to_one_name_are_refused(nested: forklake.Tab
         (["s.l.element"], ColumnNotFound, "no struct"),
         (['s."x"', "t.x"], InvalidArgument, 'shown as "x"'),
         (["s.y.a", "S.Y.A"], InvalidArgument, "twice"),
-        ([7], Exception, "text"),
+        ([7], Exception, "string"),
     ):
         with pytest.raises(error, match=said):
             nested.scan(columns=names)
