@@ -219,7 +219,8 @@ class RowVerbs(ResultFormats):
         """Add existing Parquet files to the table without copying them. Returns their number of rows.
 
         `mapping` says how columns are found: `field_id`, `by_name` (also in Hive folders such as
-        `region=eu/`, unless `hive` is False), `by_position`, or a dict of names in the files to columns.
+        `region=eu/`, which come before columns in the file, unless `hive` is False), `by_position`, or a
+        dict of names in the files to columns.
         Paths are files, folders or glob patterns (`in/**/*.parquet`).
         """
         check_mapping(mapping)

@@ -97,16 +97,28 @@ def test_folders_that_are_no_values_are_refused(catalog, put) -> None:
             assert table.count() == 0
 
 
-def test_a_column_in_the_file_comes_before_its_folder(catalog, put, rows) -> None:
+def test_a_folder_comes_before_a_column_in_the_file(catalog, put, rows) -> None:
+    """As when DuckDB and Spark read such folders; the column may even be of a type that would not fit."""
+    table = catalog.create_table("t", "n INT, v DOUBLE")
+    both = pa.table({"n": pa.array([1], pa.int32()), "v": ["inside"]})
+    table.add_files(put("v=3.5/a.parquet", both), mapping="by_name")
+    table.add_files(put("v=__HIVE_DEFAULT_PARTITION__/a.parquet", both), mapping="by_name")
+    table.add_files(put("V=4/b.parquet", ONE), mapping="by_name")
+    assert rows(table) == [
+        {"n": 1, "v": 3.5},
+        {"n": 1, "v": 4.0},
+        {"n": 1, "v": None},
+        {"n": 2, "v": 4.0},
+    ]
+    assert len(table.scan("v IS NULL").plan().files) == 1
+
+
+def test_a_column_in_the_file_counts_if_it_is_asked_for(catalog, put, rows) -> None:
     table = catalog.create_table("t", "n INT, v VARCHAR")
     both = pa.table({"n": pa.array([1], pa.int32()), "v": ["inside"]})
-    table.add_files(put("v=outside/a.parquet", both), mapping="by_name")
-    table.add_files(put("V=outside/b.parquet", ONE), mapping="by_name")
-    assert rows(table) == [
-        {"n": 1, "v": "inside"},
-        {"n": 1, "v": "outside"},
-        {"n": 2, "v": "outside"},
-    ]
+    table.add_files(put("v=outside/a.parquet", both), mapping="by_name", hive=False)
+    table.add_files(put("v=outside/b.parquet", both), mapping={"n": "n", "v": "v"})
+    assert rows(table) == [{"n": 1, "v": "inside"}] * 2
 
 
 def test_a_dict_may_name_a_folder(catalog, put, rows, refused) -> None:

@@ -123,6 +123,9 @@ class _Match:
         found = self._top(hive)
         row_id = self._row_id() if self.inspection.row_ids else None
         self._refuse_extra({*found.values(), *(() if row_id is None else (row_id,))})
+        if self.inspection.mapping == "by_name":
+            # As for DuckDB and Spark, what a folder says comes before what the file has under that name.
+            found = {c.id: found[c.id] for c in columns if c.id in found and self._folder(c, hive) is None}
         is_plain = self._is_plain()
         if not is_plain:
             self._check_names(found.values())
