@@ -60,6 +60,10 @@ def test_settings_of_others_are_left_alone() -> None:
         ("12h", timedelta(hours=12), "12 hours"),
         ("30m", timedelta(minutes=30), "30 minutes"),
         ("1 week", timedelta(weeks=1), "1 weeks"),
+        ("1 month", timedelta(days=30), "30 days"),
+        (" 1 Year 1 month ", timedelta(days=395.25), "9486 hours"),
+        ("1 day 2 hours", timedelta(hours=26), "26 hours"),
+        ("2 days 03:00:30", timedelta(days=2, hours=3, seconds=30), "183630 seconds"),
         ("90 Seconds", timedelta(seconds=90), "90 seconds"),
         (timedelta(milliseconds=5), timedelta(milliseconds=5), "5 milliseconds"),
         (timedelta(0), timedelta(0), "0 weeks"),
@@ -70,6 +74,14 @@ def test_ages_are_stored_as_text_that_reads_back(value: object, age: timedelta, 
     parsed = parse_option("expire_older_than", value)
     assert (parsed, option_text(parsed)) == (age, text)
     assert parse_option("delete_older_than", text) == age
+
+
+@pytest.mark.parametrize(
+    "value", ["-1 day", "1 month -31 days", "1 fortnight", "1 day 2", "99999999999 years", 7]
+)
+def test_what_is_no_age_is_refused(value: object) -> None:
+    with pytest.raises(InvalidArgument, match="delete_older_than is an age"):
+        parse_option("delete_older_than", value)
 
 
 @pytest.mark.parametrize("name", NAMES)

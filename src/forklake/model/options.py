@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from forklake.errors import InvalidArgument
+from forklake.model.types.intervals import read_interval
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"\s*(\d+)\s*([KMG]?I?B?)\s*\Z", re.IGNORECASE | re.ASCII)
@@ -205,16 +206,26 @@ def _share(name: str, value: object) -> float:
 
 
 def parse_age(name: str, value: object) -> timedelta:
-    """An age: a timedelta, or text such as `7 days` or `12h`."""
-    match = _SPAN.match(value) if isinstance(value, str) else None
-    unit = None if match is None else _SPAN_UNITS.get(match[2].lower())
+    """An age: a timedelta, or text such as `7 days`, `12h` or `1 month 2 days`."""
     try:
-        age = value if match is None or unit is None else int(match[1]) * unit
-    except OverflowError:
+        age = _span(value) if isinstance(value, str) else value
+    except (OverflowError, ValueError):
         age = None
     if not isinstance(age, timedelta) or age < timedelta(0):
         raise InvalidArgument(f"{name} is an age such as timedelta(days=7) or '7 days', not {value!r}")
     return age
+
+
+def _span(text: str) -> timedelta:
+    match = _SPAN.match(text)
+    unit = None if match is None else _SPAN_UNITS.get(match[2].lower())
+    if match is not None and unit is not None:
+        return int(match[1]) * unit
+    months, days, micros = read_interval(text.strip())
+    # As long as epoch() of DuckDB and PostgreSQL says.
+    return months // 12 * timedelta(days=365.25) + timedelta(
+        days=months % 12 * 30 + days, microseconds=micros
+    )
 
 
 def _age_or_never(name: str, value: object) -> timedelta | None:
