@@ -134,6 +134,18 @@ def test_folders_have_values_of_columns_unless_that_is_not_wanted(
     assert table.scan().to_pylist() == [{"id": 1, "region": "eu"}]
 
 
+def test_a_folder_comes_before_a_column_in_the_file_unless_folders_are_left_out(
+    catalog: forklake.Catalog, call: Call, incoming: Path
+) -> None:
+    table = catalog.create_table("t", "id BIGINT, region VARCHAR")
+    for name in ("a", "b"):
+        (incoming / name / "region=eu").mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1], "region": ["us"]}), incoming / name / "region=eu" / "x.parquet")
+    call("add_data_files", "t", str(incoming / "a" / "*" / "*.parquet"))
+    call("add_data_files", "t", str(incoming / "b" / "*" / "*.parquet"), hive_partitioning=False)
+    assert sorted(row["region"] for row in table.scan().to_pylist()) == ["eu", "us"]
+
+
 def test_files_are_added_with_the_transaction(catalog: forklake.Catalog, call: Call, incoming: Path) -> None:
     table = catalog.create_table("t", "id BIGINT")
     pq.write_table(pa.table({"id": [1]}), incoming / "a.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,10 @@ def test_an_age_that_is_empty_is_the_default(lake: forklake.Lake, call: Call) ->
 
 def _arrow() -> pa.Table:
     return pa.table({"id": pa.array(range(1000), pa.int64()), "name": [row["name"] for row in ROWS]})
+
+
+def test_ages_are_intervals_as_duckdb_writes_them(lake: forklake.Lake, call: Call, refused: Refused) -> None:
+    for age, days in (("1 month", 30), ("1 year 2 days", 367.25), ("1 day 12:00:00", 1.5)):
+        call("set_option", "expire_older_than", age)
+        assert lake.options().expire_older_than == timedelta(days=days)
+    assert "is an age such as" in refused("set_option", "expire_older_than", "a while")
