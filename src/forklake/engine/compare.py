@@ -72,6 +72,8 @@ class Known:
     """Ids of rows that a merge of the target has decided of, which the source has not seen."""
     superseded: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
     """Rows that had been deleted or moved before, in a commit that both have seen: both knew a later one."""
+    taken: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, Positions])
+    """Rows that the source deleted or moved in commits that the target has not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +247,12 @@ def examine(
     bases = _rows(engine, [found for found, _ in base], columns, "base", tables, files)
     wanted = {file: positions for _, found in base for file, positions in found.items()}
     tables["examined_positions"] = _positions(
-        wanted, files, twice=known.deleted_twice, superseded=known.superseded
+        wanted, files, twice=known.deleted_twice, superseded=known.superseded, taken=known.taken
     )
     for name, ids in (("ours", known.ours_decided), ("theirs", known.theirs_decided)):
         tables[f"decided_by_{name}"] = pa.table({"id": pa.array(sorted(ids), pa.int64())})
     known_rows = (
-        "WITH base AS MATERIALIZED (SELECT b.*, e.twice, e.superseded, "
+        "WITH base AS MATERIALIZED (SELECT b.*, e.twice, e.superseded, e.taken, "
         "b.id IN (SELECT id FROM decided_by_ours) AS ours_decided, "
         "b.id IN (SELECT id FROM decided_by_theirs) AS theirs_decided "
         f"FROM ({bases}) AS b JOIN examined_positions AS e ON e.place = b.place AND e.position = b.position)"
@@ -293,20 +295,25 @@ SELECT b.id, min(b.place) AS base_place, bool_or(b.twice) AS twice,
        max(o.id) IS NULL OR NOT coalesce({ours}, false) OR bool_or(b.ours_decided) AS ours_changed,
        (max(t.id) IS NULL OR NOT coalesce({theirs}, false) OR bool_or(b.theirs_decided)) AND {took}
        AS theirs_changed,
-       (count(DISTINCT (b.place, b.position)) > 1 OR (bool_or(b.ours_decided) AND bool_or(b.theirs_decided)))
-       AND coalesce(bool_and({both}), false) AS alike,
+       coalesce(bool_and({both}), false) AS equal,
+       equal AND (count(DISTINCT (b.place, b.position)) > 1
+                  OR (bool_or(b.ours_decided) AND bool_or(b.theirs_decided))) AS alike,
+       coalesce(bool_or(b.taken AND bf.file = tf.file AND b.position = t.position), false)
+       AS ours_took_theirs,
        count(DISTINCT (b.place, b.position)) > 1 AS several
   FROM base AS b LEFT JOIN ours AS o ON o.id = b.id LEFT JOIN theirs AS t ON t.id = b.id
+  JOIN examined_files AS bf ON bf.place = b.place LEFT JOIN examined_files AS tf ON tf.place = t.place
  GROUP BY b.id"""
 
 
 # A version in a file that the other side has seen was given up there: what that side has now stands, unless
-# both gave up what the other one has.
+# both gave up what the other one has. If these are equal, and the source has not taken the target's since,
+# others moved the row to two places, and each merge kept the copy that its target had.
 _OUTCOMES = """SELECT c.id AS row_id, b.file AS base_file, o.file AS ours_file, c.ours_position,
        t.file AS theirs_file, c.theirs_position,
        CAST(CASE WHEN o.file IS NULL AND t.file IS NULL THEN CASE WHEN c.twice THEN 3 ELSE 0 END
                  WHEN o.file = t.file AND c.ours_position = c.theirs_position THEN 0
-                 WHEN o.seen AND t.seen THEN 3
+                 WHEN o.seen AND t.seen THEN CASE WHEN c.equal AND NOT c.ours_took_theirs THEN 2 ELSE 3 END
                  WHEN t.seen THEN 1
                  WHEN o.seen THEN 2
                  WHEN c.ours_changed AND c.theirs_changed THEN CASE WHEN c.alike THEN 0 ELSE 3 END

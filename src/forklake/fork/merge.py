@@ -49,7 +49,7 @@ from forklake.fork.definition_changes import (
 from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.net_rows import RowChanges
 from forklake.fork.row_changes import Prefer, RowComparison
-from forklake.fork.version_vectors import Divergence, Events, UnseenEvents, brought, events, relation
+from forklake.fork.version_vectors import Divergence, Event, Events, UnseenEvents, brought, events, relation
 from forklake.lazy.properties import lazy_property
 from forklake.model.alike import alike
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
@@ -384,8 +384,12 @@ def _row_conflicts(
             for event in met.everything().events
             if event.change.object_id == table.id and event.change.verb in RETIRES
         ]
-        last = next((event for event in reversed(takes) if event.change.files & files), takes[-1])
         ours = builder.row_change(table.id, files)
+        if not takes:
+            # The source has seen all that the target took, and holds another version all the same.
+            head = builder.draft.head
+            takes = [Event(head.catalog_id, head.snapshot_id, ours)]
+        last = next((event for event in reversed(takes) if event.change.files & files), takes[-1])
         yield Conflict(
             SAME_ROWS,
             ours,

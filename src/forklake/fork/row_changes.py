@@ -12,7 +12,7 @@ from typing import Literal
 
 from forklake.commit.conflicts import DML, RESTORES, RETIRES
 from forklake.commit.draft import Draft
-from forklake.data.parquet.positions import common, united
+from forklake.data.parquet.positions import common, united, without
 from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_among, ids_at
 from forklake.engine.local import Engine
 from forklake.errors import CommitConflict
@@ -209,14 +209,18 @@ class RowComparison:
             if old is None or not old.is_live:
                 both = no_positions() if touched is None else touched.positions
             elif new is not None and new.is_live:
-                fresh = self._lost.more(new, old)
+                fresh, elsewhere = _told(self._lost.more(new, old), touched)
                 if len(fresh):
                     deleted[file] = (old, fresh)
-            elif touched is not None and len(common(touched.retired, lost)):
-                # Rows that went with the file here were taken from it one by one there.
-                both = touched.positions
+                both = united([both, elsewhere])
             else:
-                retired[file] = old
+                elsewhere = no_positions() if touched is None else _untold(old, lost, touched)
+                if touched is not None and (len(elsewhere) or len(common(touched.retired, lost))):
+                    # Rows that went with the file here were taken from it one by one there, or no commit
+                    # took them.
+                    both = united([touched.positions, elsewhere])
+                else:
+                    retired[file] = old
             if len(both):
                 doubtful[file] = both
         return retired, deleted, doubtful
@@ -296,6 +300,7 @@ class RowComparison:
             self._seen(self._theirs, table, here_now, self._relation and self._relation.ours.floor),
             self._theirs_took_rows(table),
             *self._changed_by_both(table, doubtful),
+            taken={file: touched.positions for file, touched in files.touched.items()},
         )
         sides = Candidates(ours, here_now), Candidates(theirs, targets)
         examined = examine(self._engine, ours.table.columns, base, *sides, known)
@@ -455,6 +460,25 @@ class RowComparison:
     def _theirs_took_rows(self, table: TableId) -> bool:
         met = () if self._met is None else self._met().events
         return any(e.change.object_id == table and e.change.verb in RETIRES for e in met)
+
+
+def _told(lost: Positions, touched: Touched | None) -> tuple[Positions, Positions]:
+    """Rows that a file has lost: those that commits took, and others.
+
+    Of these, a merge kept another copy, since others had moved the row to two places. Who has not got that
+    copy keeps the one in the file.
+    """
+    if touched is None:
+        return lost, no_positions()
+    return common(lost, touched.positions), without(lost, touched.positions)
+
+
+def _untold(old: FileState, lost: Positions, touched: Touched) -> Positions:
+    """Rows that are left in a file, and that no commit took."""
+    taken = united([touched.positions, lost])
+    if len(taken) == old.file.record_count:
+        return no_positions()
+    return without(pa.array(range(old.file.record_count), pa.int64()), taken)
 
 
 @dataclass(frozen=True, slots=True)

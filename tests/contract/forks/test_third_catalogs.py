@@ -371,3 +371,39 @@ def test_a_row_whose_file_neither_side_ever_had_is_in_conflict_all_the_same(lake
     for source, into in (("x", "f"), ("f", "x")):
         (conflict,) = lake.merge(source, into, dry_run=True).conflicts
         assert [row.row_id for row in conflict.rows()] == [0]
+
+
+@pytest.mark.parametrize(
+    ("change", "limit", "is_late"),
+    [
+        (delete(4), 0, False),
+        (delete(3, 3), 0, False),
+        (lambda c: None, 100, True),
+        (update(4), 100, True),
+        (delete(0), 100, True),
+    ],
+    ids=["delete beside", "all beside", "moved again", "update beside, moved again", "delete, moved again"],
+)
+def test_rows_that_were_moved_to_two_places_are_in_nobodys_way_and_stay(
+    lake: forklake.Lake, change: Change, limit: int, *, is_late: bool
+) -> None:
+    """`p` and `f` know of both moves, and each has kept the copy that it had when it heard of the other."""
+    parent = lake.create_catalog("p")
+    parent.create_table("t", "id BIGINT, v BIGINT").set_option("data_inlining_row_limit", limit)
+    append(0, 2)(parent)
+    append(2)(parent)
+    x = lake.fork("p", "x")
+    update(1)(parent)
+    f, y = lake.fork_many("p", ["f", "y"])
+    append(3, 3)(parent)
+    parent.compact()
+    lake.fork("p", "w")
+    for moved in (x, y):
+        moved.flush_inlined()
+        moved.compact()
+    for source, into in (("y", "p"), ("y", "f"), ("w", "f"), *([("x", "p")] if is_late else [])):
+        lake.merge(source, into)
+    change(f)
+    rows = f.table("t").scan(row_ids=True).to_arrow().sort_by("row_id")
+    settle(lake, "f", "p")
+    assert parent.table("t").scan(row_ids=True).to_arrow().sort_by("row_id") == rows
