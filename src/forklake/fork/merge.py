@@ -227,16 +227,22 @@ class Merger:
             options.prefer,
             known,
         )
-        return Compared(
-            ours,
-            theirs,
-            known,
-            done,
-            met,
-            self._net_changes(ours, theirs, done, known),
-            tuple(compared.changes(options.progress)),
-            tuple(brought(known.ours, chosen)),
-        )
+        net = self._net_changes(ours, theirs, done, known)
+        rows = self._without_undone_rows(tuple(compared.changes(options.progress)), ours, net, known.since)
+        return Compared(ours, theirs, known, done, met, net, rows, tuple(brought(known.ours, chosen)))
+
+    def _without_undone_rows(
+        self, rows: tuple[RowChanges, ...], ours: Side, net: DefinitionChanges, since: SnapshotId
+    ) -> tuple[RowChanges, ...]:
+        """The same without tables that the target has dropped, if they have the rows that it knew last."""
+        gone = {each.table for each in rows if each.is_back and not each.shown.is_empty} - net.created
+        if not gone:
+            return rows
+        before, done = Side.at(self._database, ours.head, since), own_events(self._database, ours, since)
+        done = done.of_objects(frozenset(gone))
+        compared = RowComparison(self._database, self._engine, ours, before, done, since)
+        changed = {each.table for each in compared.changes() if not each.shown.is_empty}
+        return tuple(each for each in rows if each.table not in gone or each.table in changed)
 
     def _net_changes(self, ours: Side, theirs: Side, done: Events, known: Divergence) -> DefinitionChanges:
         net = net_changes(ours, theirs, done)
