@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from hypothesis import HealthCheck, Phase, given, note, settings
@@ -45,6 +45,15 @@ VERBS = {
 }
 
 
+class Deed(NamedTuple):
+    """What was done to a table."""
+
+    verb: str
+    name: str
+    table: int
+    """The deed that created it: one of the same name may be another table."""
+
+
 @dataclass
 class Memory:
     """What a catalog holds, and what it has ever held."""
@@ -52,19 +61,31 @@ class Memory:
     tables: dict[str, Rows] = field(default_factory=dict)
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
+    made: dict[str, int] = field(default_factory=dict)
+    """The deeds that created the tables."""
     seen: set[int] = field(default_factory=set)
     """Versions."""
-    deeds: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """What was done to which table, by a number of its own."""
+    deeds: dict[int, Deed] = field(default_factory=dict)
+    """What was done, by a number of its own."""
 
     def copy(self) -> Memory:
         return Memory(
             {name: dict(rows) for name, rows in self.tables.items()},
             dict(self.columns),
             dict(self.comments),
+            dict(self.made),
             set(self.seen),
             dict(self.deeds),
         )
+
+    def do(self, number: int, verb: str, name: str) -> None:
+        if verb == "create":
+            self.made[name] = number
+        self.deeds[number] = Deed(verb, name, self.made[name])
+
+    def forget(self, name: str) -> None:
+        for of_tables in (self.tables, self.columns, self.comments, self.made):
+            of_tables.pop(name, None)
 
 
 class Run:
@@ -111,7 +132,7 @@ class Run:
             made.set_option("data_inlining_row_limit", self.random.choice((0, 2)))
         memory.tables[name] = {}
         memory.columns[name] = ("k", "ver")
-        memory.deeds[next(self.numbers)] = ("create", name)
+        memory.do(next(self.numbers), "create", name)
 
     def fork(self, name: str) -> None:
         if len(self.known) < MOST_CATALOGS:
@@ -154,9 +175,8 @@ class Run:
                 memory.columns[name] = tuple(c for c in memory.columns[name] if c != column)
             case "drop":
                 table.drop()
-                del memory.tables[name], memory.columns[name]
-                memory.comments.pop(name, None)
-                memory.deeds[next(self.numbers)] = ("drop", name)
+                memory.do(next(self.numbers), "drop", name)
+                memory.forget(name)
                 return
             case "comment":
                 memory.comments[name] = f"said {next(self.numbers)}"
@@ -165,13 +185,13 @@ class Run:
                 raise AssertionError(verb)
         if verb in ("flush", "compact", "rewrite_deletes"):
             for other in memory.tables:
-                memory.deeds[next(self.numbers)] = ("move", other)
+                memory.do(next(self.numbers), "move", other)
             return
         memory.tables[name] = found = rows_of(table)
         memory.seen.update(found.values())
         kinds = {"append_file": "append", "drop_column": "alter", "add_column": "alter"}
         if found != before or verb in ("add_column", "drop_column", "comment"):
-            memory.deeds[next(self.numbers)] = (kinds.get(verb, verb), name)
+            memory.do(next(self.numbers), kinds.get(verb, verb), name)
 
     def fresh(self, rows: int) -> list[dict[str, int]]:
         # Each key once: a merge refuses two rows for one.
@@ -210,34 +230,25 @@ class Run:
         """
         mine = [deed for number, deed in ours.deeds.items() if number not in theirs.deeds]
         yours = [deed for number, deed in theirs.deeds.items() if number not in ours.deeds]
-        touched = {table for _, table in mine} & {table for _, table in yours}
-        met = [verb for verb, table in mine if table in touched]
-        found = [verb for verb, table in yours if table in touched]
+        touched = {deed.name for deed in mine} & {deed.name for deed in yours}
+        met = [deed.verb for deed in mine if deed.name in touched]
+        found = [deed.verb for deed in yours if deed.name in touched]
         appends = all(verb == "append" for verb in met)
         moves = set(met) <= {"append", "move"} and set(found) <= {"append"}
         return not touched or moves or (appends and not {"alter", "drop", "create"} & set(found))
 
     def united(self, ours: Memory, theirs: Memory) -> Memory:
         united = theirs.copy()
-        news = {
-            table
-            for number, (verb, table) in ours.deeds.items()
-            if number not in theirs.deeds and verb in ("create", "drop", "alter", "comment")
-        }
-        for name in news:
-            if name not in ours.tables:
-                united.tables.pop(name, None)
-                united.columns.pop(name, None)
-                united.comments.pop(name, None)
-            elif name not in theirs.tables:
-                united.tables[name] = {}
-                united.columns[name] = ours.columns[name]
-        for number, (verb, name) in ours.deeds.items():
-            if number not in theirs.deeds and name in united.tables and name in ours.tables:
-                if verb == "alter":
-                    united.columns[name] = ours.columns[name]
-                if verb == "comment" or (verb == "create" and name in ours.comments):
-                    united.comments[name] = ours.comments[name]
+        news = [deed for number, deed in ours.deeds.items() if number not in theirs.deeds]
+        for verb, name, table in news:
+            if verb == "drop" and united.made.get(name) == table:
+                united.forget(name)
+        for verb, name, table in news:
+            if ours.made.get(name) == table and verb in ("create", "alter"):
+                united.tables.setdefault(name, {})
+                united.columns[name], united.made[name] = ours.columns[name], table
+            if ours.made.get(name) == table and verb in ("create", "comment") and name in ours.comments:
+                united.comments[name] = ours.comments[name]
         for name, rows in ours.tables.items():
             if name in united.tables:
                 united.tables[name] = self.rows_united(rows, united.tables[name], ours, theirs)
@@ -298,3 +309,16 @@ def test_a_merge_brings_exactly_what_the_other_side_has_not_seen(lake: forklake.
         check_files(lake, run.known)
 
     programs()
+
+
+def test_a_table_that_its_maker_dropped_again_leaves_another_of_its_name_alone(lake: forklake.Lake) -> None:
+    run = Run(lake, Random(1))
+    (root,) = run.known
+    run.fork(root)
+    fork = next(name for name in run.known if name != root)
+    for name in (fork, root):
+        run.create(lake.catalog(name), "d")
+        run.change(lake.catalog(name), "d", "append")
+    run.change(lake.catalog(fork), "d", "drop")
+    run.merge(root)
+    assert lake.catalog(root).table("d").count() == 3
