@@ -161,13 +161,14 @@ def without_undone(net: DefinitionChanges, before: Side, elsewhere: frozenset[in
 
 
 def defined_elsewhere(database: Database, head: Head, done: Events) -> frozenset[int]:
-    """Objects that catalogs changed which one does not descend from.
+    """Objects that catalogs changed which one does not descend from, or that merges of it changed.
 
-    One of these may be as it was because what was done there was taken back there, and the other side may
-    have seen only what was done.
+    One of these may be as it was because what was done there was taken back, there or here, and the other
+    side may have seen only what was done.
     """
     (lineage,) = shared_histories(database, {head.catalog_id: head.snapshot_id}).values()
-    return frozenset(event.change.object_id for event in done.events if event.catalog not in lineage)
+    found = frozenset(event.change.object_id for event in done.events if event.catalog not in lineage)
+    return found | done.merged_definitions
 
 
 def own_events(database: Database, side: Side, since: SnapshotId) -> Events:

@@ -246,7 +246,7 @@ class Merger:
 
     def _net_changes(self, ours: Side, theirs: Side, done: Events, known: Divergence) -> DefinitionChanges:
         net = net_changes(ours, theirs, done)
-        if done.merged_definitions or not (net.tags or net.layouts or net.indexes):
+        if not (net.tags or net.layouts or net.indexes):
             return net
         before = Side.at(self._database, ours.head, known.since)
         return without_undone(net, before, defined_elsewhere(self._database, ours.head, done))

@@ -134,7 +134,7 @@ class MergeBuilder:
 
     def _find_undone(self) -> set[tuple[Kind, int | None]]:
         """Objects that are again as they were where the target last knew them."""
-        if self._done.merged_definitions or not (self._net.objects or self._net.reshaped):
+        if not (self._net.objects or self._net.reshaped):
             return set()
         before = Side.at(self._database, self.ours.head, self._relation.since)
         touched: set[tuple[Kind, int]] = {("table", table) for table in self._net.reshaped}
@@ -150,6 +150,7 @@ class MergeBuilder:
             if (now := self.ours.find(kind, number)) is not None
             and same(now, before.find(kind, number))
             and not (number in elsewhere and (kind, number) in changed)
+            and number not in self._done.merged_definitions
         }
 
     def _more_changes(self, plan: Plan) -> Iterator[Change]:

@@ -118,8 +118,8 @@ class Events:
     events: tuple[Event, ...]
     is_everything: bool = False
     """Whether whatever is there and was not there before counts, wherever it came from."""
-    merged_definitions: bool = False
-    """Whether merges that are told by what they brought changed definitions."""
+    merged_definitions: frozenset[int] = frozenset()
+    """Objects whose definitions were changed by merges that are told by what they brought."""
 
     @property
     def changes(self) -> list[tuple[SnapshotId, Change]]:
@@ -167,7 +167,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
     """What was done, in order; on request only by commits that may have changed definitions."""
     committed = footprints_in(database, unseen.spans, definitions_only=definitions_only)
     found: list[Event] = []
-    merged_definitions = False
+    merged_definitions = set[int]()
     told: set[tuple[CatalogId, SnapshotId]] = set()
     of_catalog = unseen.by_catalog()
     for catalog, number, footprint in committed:
@@ -177,7 +177,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
         changes = read_footprint(number, footprint)
         is_merge = any(change.verb is Verb.MERGE_CATALOG for change in changes)
         if is_merge and not unseen.tells(catalog, number):
-            merged_definitions |= any(change.verb not in _ROW_VERBS for change in changes)
+            merged_definitions |= {c.object_id for c in changes if c.verb not in _ROW_VERBS}
             # What was decided of rows that both sides had changed is not told by what was brought.
             changes = tuple(change for change in changes if change.detail == RESOLVED)
         found += [
@@ -187,7 +187,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
             and unseen.floor.seen(catalog, change.object_id) < number
             and _in_spans(of_catalog[catalog], number, change.object_id)
         ]
-    return Events(tuple(found), merged_definitions=merged_definitions)
+    return Events(tuple(found), merged_definitions=frozenset(merged_definitions))
 
 
 class UnseenEvents:

@@ -168,6 +168,31 @@ def test_what_is_no_column_and_was_taken_back_does_not_touch_what_the_parent_has
         assert marks(fork.table("t")) == seen
 
 
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+def test_what_was_taken_back_after_a_merge_does_not_touch_what_the_parent_has(
+    lake: forklake.Lake, parent: forklake.Catalog, mark: Callable[[forklake.Table], object]
+) -> None:
+    """The merge brought definitions of something else."""
+    f, x, y, z = lake.fork_many("p", ["f", "x", "y", "z"])
+    x.create_view("w", "SELECT 1")
+    x.merge_into(f)
+    mark(f.table("t"))
+    f.undo(f.snapshot)
+    mark(parent.table("t"))
+    seen = marks(parent.table("t"))
+    f.merge_into(parent)
+    assert marks(parent.table("t")) == seen
+    # What came by the merge itself is taken back where it came another way.
+    mark(y.table("t"))
+    y.merge_into(z)
+    before = marks(f.table("t"))
+    f.table("t").append([{"id": 1000, "v": 0}])
+    y.merge_into(f)
+    f.table("t").restore(f.snapshots()[-3].id)
+    f.merge_into(z)
+    assert marks(z.table("t")) == marks(f.table("t")) == before
+
+
 @pytest.mark.parametrize("order", [("f", "p"), ("p", "f"), ("f", "g")], ids="-".join)
 @pytest.mark.parametrize("limit", [0, 1000])
 def test_a_table_that_both_dropped_and_brought_back_has_each_row_once(
