@@ -30,7 +30,7 @@ def copy_to(statement: st.CopyTo, running: Running) -> SqlResult | int:
     with running.binder() as binder:
         (sql,) = binder.prepare(binder.read(statement.query.text))
         quoted = path.replace("'", "''")
-        rows = running.rows(binder)
+        rows = running.rows_of(binder)
         with _nothing_half_written(path):
             rows.begin(f"COPY (\n{sql}\n) TO '{quoted}'{options}", binder.used(sql))
             found = rows.all()

@@ -117,7 +117,7 @@ class _Merge:
         self.source_alias = query.first_name or SOURCE
         (sql,) = self.binder.prepare(query)
         self.source_columns = [name for name, _ in types_of(self.binder, self.running, sql)]
-        rows = self.running.rows(self.binder)
+        rows = self.running.rows_of(self.binder)
         self.binder.workbench.keep_temporary(SOURCE)
         rows.begin(f"CREATE OR REPLACE TEMP TABLE {quoted(SOURCE)} AS {sql}", self.binder.used(sql))
         rows.all()

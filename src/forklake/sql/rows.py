@@ -94,7 +94,7 @@ def _converted(binder: Binder, running: Running, sql: str, columns: Sequence[Col
     name = f"temp.main.{quoted(_VALUES)}"
     binder.workbench.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_VALUES)} ({listed})")
     text = f"INSERT INTO {name} {sql}"
-    rows = running.rows(binder)
+    rows = running.rows_of(binder)
     rows.begin(text, binder.used(text))
     rows.all()
     return f"FROM {name}"
@@ -112,21 +112,21 @@ def computed_query(
 
 def stream(binder: Binder, running: Running, sql: str) -> Iterator[pa.RecordBatch]:
     """The rows of a bound statement of ours."""
-    rows = running.rows(binder)
+    rows = running.rows_of(binder)
     rows.begin(sql, binder.used(sql))
     yield from rows.batches()
 
 
 def _columns_of(binder: Binder, running: Running, sql: str) -> list[str]:
     """The names of the columns of a bound query."""
-    rows = running.rows(binder)
+    rows = running.rows_of(binder)
     rows.begin(f"SELECT * FROM (\n{sql}\n) LIMIT 0", binder.used(sql))
     return rows.schema.names
 
 
 def types_of(binder: Binder, running: Running, sql: str) -> list[tuple[str, str]]:
     """The names and DuckDB's types of the columns of a bound query."""
-    rows = running.rows(binder)
+    rows = running.rows_of(binder)
     rows.begin(f"SELECT * FROM (\n{sql}\n) LIMIT 0", binder.used(sql))
     return list(zip(rows.schema.names, rows.types, strict=True))
 
@@ -324,6 +324,6 @@ def returned(
 
 
 def _nothing(binder: Binder, running: Running, sql: str) -> pa.Table:
-    rows = running.rows(binder)
+    rows = running.rows_of(binder)
     rows.begin(sql, binder.used(sql))
     return rows.all()

@@ -55,7 +55,7 @@ class Running:
         limit = None if seconds is None else TimeLimit(seconds, time.monotonic() + seconds)
         return cls(session, options, params, given, limit)
 
-    def rows(self, binder: Binder) -> Rows:
+    def rows_of(self, binder: Binder) -> Rows:
         """Rows that a part of the statement needs."""
         return Rows(binder.workbench, self.context.storage, binder.plans, lambda: None, limit=self.limit)
 
@@ -128,7 +128,7 @@ class Running:
             with self.binder() as binder:
                 query = binder.read(f"FROM {quoted(name.schema)}.{quoted(name.name)} LIMIT 0")
                 (sql,) = binder.prepare(query)
-                rows = self.rows(binder)
+                rows = self.rows_of(binder)
                 rows.begin(sql, None)
                 return list(zip(rows.schema.names, rows.types, strict=True))
         except (InvalidSql, NotFound):
