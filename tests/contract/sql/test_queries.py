@@ -33,7 +33,7 @@ QUERIES = (
     "FROM orders WHERE note LIKE 'note 1%' ORDER BY id DESC LIMIT 3",
     "WITH big AS (FROM orders WHERE price > 200), orders AS (SELECT 1 AS one) SELECT * FROM big, orders",
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT sum(n) FROM t",
-    "SELECT id, row_number() OVER (PARTITION BY customer ORDER BY id) AS n FROM orders QUALIFY n = 2 ORDER BY id",
+    "SELECT id, rank() OVER (PARTITION BY customer ORDER BY id) AS n FROM orders QUALIFY n = 2 ORDER BY 1",
     "SELECT * EXCLUDE (note, price), price * 2 AS twice FROM orders WHERE id IN (SELECT max(id) FROM orders)",
     "SELECT COLUMNS('i.*') FROM orders WHERE id < 3",
     "SELECT name, list_transform(tags, lambda t: upper(t)) AS loud, home.city FROM people.customers",
