@@ -12,13 +12,22 @@ from typing import Literal
 
 from forklake.commit.conflicts import DML, RESTORES, RETIRES
 from forklake.commit.draft import Draft
-from forklake.data.parquet.positions import common, united, without
+from forklake.data.parquet.positions import common, united
 from forklake.engine.compare import Candidates, Examined, Known, Outcome, examine, ids_among, ids_at
 from forklake.engine.local import Engine
 from forklake.errors import CommitConflict
 from forklake.fork.catalog_state import Side
 from forklake.fork.net_rows import Added, Resolved, RowChanges
-from forklake.fork.touched_rows import LostPositions, Touched, lost_rows, no_positions, touched_rows
+from forklake.fork.touched_rows import (
+    LostPositions,
+    Touched,
+    are_told,
+    lost_rows,
+    no_positions,
+    told,
+    touched_rows,
+    untold,
+)
 from forklake.fork.version_vectors import NOTHING, Divergence, Event, Events, VersionVector
 from forklake.lazy.arrow import pa, pc
 from forklake.lazy.properties import lazy_property
@@ -209,12 +218,12 @@ class RowComparison:
             if old is None or not old.is_live:
                 both = no_positions() if touched is None else touched.positions
             elif new is not None and new.is_live:
-                fresh, elsewhere = _told(self._lost.more(new, old), touched)
+                fresh, elsewhere = told(self._lost.more(new, old), touched)
                 if len(fresh):
                     deleted[file] = (old, fresh)
                 both = united([both, elsewhere])
             else:
-                elsewhere = no_positions() if touched is None else _untold(old, lost, touched)
+                elsewhere = no_positions() if touched is None else untold(old, lost, touched)
                 if touched is not None and (len(elsewhere) or len(common(touched.retired, lost))):
                     # Rows that went with the file here were taken from it one by one there, or no commit
                     # took them.
@@ -319,7 +328,7 @@ class RowComparison:
     def _ids_taken_here(
         self, table: TableId, ours: Source, bases: Callable[[PositionsByFile], Bases]
     ) -> pa.Array:
-        """The rows that commits took which the other side has not seen.
+        """The rows that commits deleted which the other side has not seen.
 
         A restore exchanges whole files: it has not taken what its catalog has all the same.
         """
@@ -327,19 +336,37 @@ class RowComparison:
         mine = [event for event in self._done.events if event.change.object_id == table]
         restores = {(event.catalog, event.snapshot) for event in mine if event.change.verb in RESTORES}
 
-        def taken(events: Iterable[Event]) -> pa.Array:
-            kept = Events(tuple(events))
-            rows = self._touched(kept, {DataFileId(file) for e in kept.events for file in e.change.files})
-            ids = [ids_at(self._engine, columns, *each) for each in bases(rows) if each[1]]
-            return pa.concat_arrays([no_positions(), *ids])
+        def ids(rows: PositionsByFile) -> pa.Array:
+            found = [ids_at(self._engine, columns, *each) for each in bases(rows) if each[1]]
+            return pa.concat_arrays([no_positions(), *found])
 
-        parts = [taken(event for event in mine if (event.catalog, event.snapshot) not in restores)]
+        parts = [self._ids_deleted(table, [e for e in mine if (e.catalog, e.snapshot) not in restores], ids)]
         for catalog in sorted({catalog for catalog, _ in restores}):
-            gone = taken(e for e in mine if e.catalog == catalog and (catalog, e.snapshot) in restores)
+            restored = [e for e in mine if e.catalog == catalog and (catalog, e.snapshot) in restores]
+            gone = self._ids_deleted(table, restored, ids)
             if len(gone):
                 left = self._ids_left(catalog, table, ours, gone)
                 parts.append(gone.filter(pc.invert(pc.is_in(gone, value_set=left))))
         return pa.concat_arrays(parts)
+
+    def _ids_deleted(
+        self, table: TableId, events: Iterable[Event], ids: Callable[[PositionsByFile], pa.Array]
+    ) -> pa.Array:
+        """The rows that some commits deleted: those that they moved may have gone later, and both know of it.
+
+        Files that came and went between two merges may be collected, and nothing tells what was deleted from
+        them: then rows that were moved count too, but for those of which both have seen that they went.
+        """
+        about = [event for event in events if event.change.object_id == table]
+        deletes = Events(tuple(event for event in about if event.change.verb is Verb.DELETE))
+        found = ids(self._touched(deletes, deletes.files))
+        if are_told(self._database, deletes):
+            return found
+        moves = Events(tuple(event for event in about if event.change.verb in RETIRES - {Verb.DELETE}))
+        moved = self._touched(moves, moves.files)
+        known = ids(self._superseded(table, moved))
+        more = ids(moved)
+        return pa.concat_arrays([found, more.filter(pc.invert(pc.is_in(more, value_set=known)))])
 
     def _ids_left(self, catalog: CatalogId, table: TableId, ours: Source, ids: pa.Array) -> pa.Array:
         """Those of some rows that a catalog has, as far as its commits are compared."""
@@ -350,25 +377,25 @@ class RowComparison:
         return ids_among(self._engine, ours.table.columns, Candidates(source, (*plan.files, *plan.rows)), ids)
 
     def _ids_changed_there(self, table: TableId, theirs: Source, ours: Source) -> pa.Array:
-        """The rows that the other side took from files in commits that we have not seen."""
-        met = () if self._met is None else self._met().events
-        took = Events(tuple(e for e in met if e.change.object_id == table and e.change.verb in RETIRES))
-        named = {DataFileId(file) for event in took.events for file in event.change.files}
-        touched = self._touched(took, named)
-        # It may have taken a row, by a merge, of a file that it never got: then we have that file, or the row
-        # in another one, and whoever took it had the file.
-        parts: list[pa.Array] = []
-        for side, source in ((self._theirs, theirs), (self._ours, ours)):
-            head = side.head
-            states = file_states(self._database, head.catalog_id, head.snapshot_id, touched)
-            if states:
-                found, positions = self._base(source, states, touched)
-                parts.append(ids_at(self._engine, source.table.columns, found, positions))
-                touched = {file: rows for file, rows in touched.items() if file not in states}
-        parts += [
-            ids_at(self._engine, ours.table.columns, *each) for each in self._elsewhere(took, ours, touched)
-        ]
-        return pa.concat_arrays(parts) if parts else no_positions()
+        """The rows that the other side deleted from files in commits that we have not seen."""
+        met = Events(()) if self._met is None else self._met()
+
+        def ids(rows: PositionsByFile) -> pa.Array:
+            # It may have taken a row, by a merge, of a file that it never got: then we have that file, or the
+            # row in another one, and whoever took it had the file.
+            parts = [no_positions()]
+            for side, source in ((self._theirs, theirs), (self._ours, ours)):
+                head = side.head
+                states = file_states(self._database, head.catalog_id, head.snapshot_id, rows)
+                if states:
+                    found, positions = self._base(source, states, rows)
+                    parts.append(ids_at(self._engine, source.table.columns, found, positions))
+                    rows = {file: places for file, places in rows.items() if file not in states}
+            elsewhere = self._elsewhere(met, ours, rows)
+            parts += [ids_at(self._engine, ours.table.columns, *each) for each in elsewhere]
+            return pa.concat_arrays(parts)
+
+        return self._ids_deleted(table, met.events, ids)
 
     def _seen(
         self, side: Side, table: TableId, places: Sequence[Place], vector: VersionVector | None
@@ -460,25 +487,6 @@ class RowComparison:
     def _theirs_took_rows(self, table: TableId) -> bool:
         met = () if self._met is None else self._met().events
         return any(e.change.object_id == table and e.change.verb in RETIRES for e in met)
-
-
-def _told(lost: Positions, touched: Touched | None) -> tuple[Positions, Positions]:
-    """Rows that a file has lost: those that commits took, and others.
-
-    Of these, a merge kept another copy, since others had moved the row to two places. Who has not got that
-    copy keeps the one in the file.
-    """
-    if touched is None:
-        return lost, no_positions()
-    return common(lost, touched.positions), without(lost, touched.positions)
-
-
-def _untold(old: FileState, lost: Positions, touched: Touched) -> Positions:
-    """Rows that are left in a file, and that no commit took."""
-    taken = united([touched.positions, lost])
-    if len(taken) == old.file.record_count:
-        return no_positions()
-    return without(pa.array(range(old.file.record_count), pa.int64()), taken)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from forklake.data.parquet.delete_files import positions_of
-from forklake.data.parquet.positions import ascending, united, without
+from forklake.data.parquet.positions import ascending, common, united, without
 from forklake.data.storage.storage import Storage
 from forklake.fork.version_vectors import Events
 from forklake.lazy.arrow import pa
@@ -117,6 +117,24 @@ def touched_rows(
     }
 
 
+def are_told(database: Database, done: Events) -> bool:
+    """Whether what some commits took from files can still be told."""
+    named = {(event.catalog, DataFileId(file)) for event in done.events for file in event.change.files}
+    if not named:
+        return True
+    histories = file_histories(database, {catalog for catalog, _ in named}, {file for _, file in named})
+    return all(
+        history is not None
+        and (
+            event.snapshot == history.end
+            or event.snapshot in history.inlined
+            or any(deletes.begin == event.snapshot for deletes in history.deletes)
+        )
+        for event in done.events
+        for history in (histories.get((event.catalog, DataFileId(file))) for file in event.change.files)
+    )
+
+
 def lost_rows(
     database: Database,
     lost: LostPositions,
@@ -133,3 +151,22 @@ def lost_rows(
         if len(positions):
             found.setdefault(file, []).append(positions)
     return {file: united(parts) for file, parts in found.items()}
+
+
+def told(lost: Positions, touched: Touched | None) -> tuple[Positions, Positions]:
+    """Rows that a file has lost: those that commits took, and others.
+
+    Of these, a merge kept another copy, since others had moved the row to two places. Who has not got that
+    copy keeps the one in the file.
+    """
+    if touched is None:
+        return lost, no_positions()
+    return common(lost, touched.positions), without(lost, touched.positions)
+
+
+def untold(old: FileState, lost: Positions, touched: Touched) -> Positions:
+    """Rows that are left in a file, and that no commit took."""
+    taken = united([touched.positions, lost])
+    if len(taken) == old.file.record_count:
+        return no_positions()
+    return without(pa.array(range(old.file.record_count), pa.int64()), taken)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from forklake.errors import MergeConflict
 from forklake.model.changes import RESOLVED, Change, Verb, from_footprint
-from forklake.model.ids import CatalogId, SnapshotId
+from forklake.model.ids import CatalogId, DataFileId, SnapshotId
 from forklake.model.snapshots import Head
 from forklake.store.backend import Database
 from forklake.store.lineages import shared_histories
@@ -125,6 +125,11 @@ class Events:
     def changes(self) -> list[tuple[SnapshotId, Change]]:
         """The changes with the commits that made them."""
         return [(event.snapshot, event.change) for event in self.events]
+
+    @property
+    def files(self) -> frozenset[DataFileId]:
+        """The files that they changed."""
+        return frozenset(DataFileId(file) for event in self.events for file in event.change.files)
 
     def only(self, verb: Verb) -> Events:
         """Only what was done in one way."""

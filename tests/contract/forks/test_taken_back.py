@@ -300,3 +300,102 @@ def test_a_row_that_went_with_what_was_taken_back_is_a_conflict_for_who_updated_
         with pytest.raises(forklake.MergeConflict) as refused:
             source.merge_into(target)
         assert sum(conflict.row_count or 0 for conflict in refused.value.conflicts) == 1
+
+
+def _move(catalog: forklake.Catalog) -> None:
+    catalog.flush_inlined()
+    catalog.compact()
+
+
+def _clean(lake: forklake.Lake) -> None:
+    lake.expire(older_than=timedelta(0))
+    lake.collect_garbage(older_than=timedelta(0))
+
+
+@pytest.mark.parametrize(
+    ("way", "are_all_moved", "is_cleaned"),
+    [("undo", False, True), ("restore", True, False)],
+)
+def test_a_row_that_is_back_stays_although_who_moved_it_knows_only_that_it_went(
+    lake: forklake.Lake, way: str, are_all_moved: bool, is_cleaned: bool
+) -> None:
+    """`x` moved rows, and heard later that they had gone from where they were; `p` has them back."""
+    p = lake.create_catalog("p")
+    tables = ["deleted", "deleted and updated later", "updated"]
+    for name, limit in zip(tables, (0, 100, 0), strict=True):
+        p.create_table(name, "id BIGINT, v BIGINT").set_option("data_inlining_row_limit", limit)
+    for first in (0, 3):
+        with p.transaction() as tx:
+            for name in tables:
+                tx.table(name).append([{"id": at, "v": 0} for at in range(first, first + 3)])
+    x = lake.fork("p", "x")
+    _move(x)
+    before = p.snapshot
+    with p.transaction() as tx:
+        for name in tables[:2]:
+            tx.table(name).delete("id = 1")
+        tx.table(tables[2]).update({"v": "1"}, "id = 1")
+    y = lake.fork("p", "y")
+    TAKEN_BACK[way](p, before, p.snapshot)
+    p.table(tables[1]).update({"v": "2"}, "id = 1")
+    if are_all_moved:
+        _move(y)
+        _move(p)
+    y.merge_into(x)
+    if are_all_moved:
+        _move(x)
+    w = lake.fork("p", "w")
+    if is_cleaned:
+        _clean(lake)
+    for source, target in ((x, w), (p, x)):
+        source.merge_into(target)
+        for name in tables:
+            expected = dict.fromkeys(range(6), 0) | ({1: 2} if name == tables[1] else {})
+            assert values(target, name) == expected
+
+
+@pytest.mark.parametrize("ways", [("x", "p"), ("p", "x")], ids="-".join)
+def test_a_row_that_went_from_a_file_that_is_gone_stays_deleted_although_the_other_side_has_another_copy(
+    lake: forklake.Lake, ways: tuple[str, str]
+) -> None:
+    p = lake.create_catalog("p")
+    table = p.create_table("t", "id BIGINT, v BIGINT")
+    table.set_option("data_inlining_row_limit", 0)
+    for first in (0, 3):
+        table.append([{"id": at, "v": 0} for at in range(first, first + 3)])
+    x = lake.fork("p", "x")
+    _move(x)
+    x.table("t").delete("id = 1")
+    x.table("t").rewrite_deletes(0)
+    table.delete("id = 1")
+    p.undo(p.snapshot)
+    _clean(lake)
+    for source, target in (ways, ways[::-1]):
+        lake.merge(source, target)
+        assert values(lake.catalog(target)) == dict.fromkeys((0, 2, 3, 4, 5), 0)
+
+
+@pytest.mark.parametrize(("ways", "is_cleaned"), [(("x", "w"), True), (("w", "x"), False)])
+def test_a_row_that_both_moved_and_both_heard_was_deleted_is_back_where_one_restored_it(
+    lake: forklake.Lake, ways: tuple[str, str], is_cleaned: bool
+) -> None:
+    p = lake.create_catalog("p")
+    tables = ["restored", "restored and updated"]
+    for name in tables:
+        p.create_table(name, "id BIGINT, v BIGINT").append([{"id": at, "v": 0} for at in range(6)])
+    x, w, y = lake.fork_many("p", ["x", "w", "y"])
+    for name in tables:
+        y.table(name).delete("id = 1")
+    for side in (x, w):
+        _move(side)
+    before = w.snapshot
+    for side in (x, w):
+        y.merge_into(side)
+    w.restore(before)
+    w.table(tables[1]).update({"v": "2"}, "id = 1")
+    if is_cleaned:
+        _clean(lake)
+    for source, target in (ways, ways[::-1]):
+        lake.merge(source, target)
+        for at, name in enumerate(tables):
+            assert values(lake.catalog(target), name) == dict.fromkeys(range(6), 0) | {1: 2 * at}
