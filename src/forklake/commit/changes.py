@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from forklake.model.changes import SORTED, Change, Verb
+from forklake.model.changes import SORTED, Change, Verb, tag_detail
 from forklake.model.entities import Macro, Schema, Table, Tag, View
 from forklake.model.index import Index
 from forklake.model.table.layout import Partitioning, SortOrder
@@ -49,8 +49,7 @@ def _changes(pair: Pair, schema_name: SchemaName) -> Iterator[Change]:
             # Told with the name of its table.
             pass
         case Tag():
-            column = "" if entity.column_id is None else entity.column_id
-            detail = f"{column}:{entity.key}"
+            detail = tag_detail(entity.column_id, entity.key)
             verb = _TAGS[entity.kind] if entity.column_id is None else Verb.TAG_COLUMN
             yield Change(verb, entity.object_id, name=entity.label, detail=detail)
         case Partitioning():

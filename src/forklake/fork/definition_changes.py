@@ -6,14 +6,24 @@ whatever the tables hold. How they are there and here is then compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from forklake.commit.conflicts import ALTERS, CREATES, CREATES_INDEX, DROPS, DROPS_INDEX, TAGS
+from forklake.commit.conflicts import (
+    ALTERS,
+    CREATES,
+    CREATES_INDEX,
+    DML,
+    DROPS,
+    DROPS_INDEX,
+    RESHAPES,
+    RESTORES,
+    TAGS,
+)
 from forklake.fork.catalog_state import KINDS, Kind, Object, Side
 from forklake.fork.version_vectors import Event, Events, read_footprint
 from forklake.model.alike import fold
-from forklake.model.changes import Change, Verb
+from forklake.model.changes import Change, Verb, tag_detail
 from forklake.model.ids import ColumnId, SnapshotId, TableId
 from forklake.model.index import Index
 from forklake.model.snapshots import Head
@@ -24,6 +34,8 @@ from forklake.store.lineages import shared_histories
 from forklake.store.snapshots import footprints_between
 
 _DEFINES = CREATES | ALTERS | DROPS
+_WHOLE = CREATES | DROPS | RESTORES
+"""With these, anything about an object may have changed."""
 _RESHAPES = (Verb.ALTER_TABLE, Verb.CREATE_TABLE, Verb.REQUIRE_COLUMN)
 
 
@@ -126,15 +138,64 @@ def net_changes(ours: Side, other: Side, done: Events) -> DefinitionChanges:
     )
 
 
-def without_undone(net: DefinitionChanges, before: Side, elsewhere: frozenset[int]) -> DefinitionChanges:
-    """The same without tags, layouts and indexes that are as they were where the other side knew them last.
+class ChangedElsewhere:
+    """What catalogs did from which one does not descend, and what merges into it brought.
 
-    It did that alone, then, and ours takes none of it back. Objects that were changed `elsewhere` are left
-    as they are.
+    What was changed there may be as it was because that was taken back, there or here, and the other side may
+    have seen only what was done.
     """
 
-    def is_alone(kind: Kind, number: int) -> bool:
-        return number not in elsewhere and before.find(kind, number) is not None
+    def __init__(self, changes: Iterable[Change]) -> None:
+        """Know what was done there."""
+        self._of_object: dict[int, list[Change]] = {}
+        for change in changes:
+            self._of_object.setdefault(change.object_id, []).append(change)
+
+    def changed(self, change: Change) -> bool:
+        """Whether what a change is about may have been changed too."""
+        number, detail = change.object_id, change.detail or ""
+        if change.verb in TAGS:
+            return self.tag(number, *change.tag)
+        if change.verb in CREATES_INDEX | DROPS_INDEX:
+            return self.index(number, detail)
+        return self.rows(number) if change.verb in DML else self.object(number)
+
+    def object(self, number: int) -> bool:
+        """Whether an object itself was changed."""
+        return self._has(number, _WHOLE | ALTERS)
+
+    def rows(self, table: int) -> bool:
+        """Whether rows of a table may have been."""
+        return self._has(table, _WHOLE | DML)
+
+    def tag(self, owner: int, column: ColumnId | None, key: str) -> bool:
+        """Whether a tag may have been."""
+        whole = _WHOLE if column is None else _WHOLE | RESHAPES
+        return self._has(owner, whole) or self._has(owner, TAGS, tag_detail(column, key))
+
+    def layout(self, table: int) -> bool:
+        """Whether partitioning or sort order may have been."""
+        return self._has(table, _WHOLE | RESHAPES)
+
+    def index(self, table: int, name: str) -> bool:
+        """Whether an index of that name may have been."""
+        return self._has(table, _WHOLE) or self._has(table, CREATES_INDEX | DROPS_INDEX, name)
+
+    def _has(self, number: int, verbs: frozenset[Verb], detail: str | None = None) -> bool:
+        return any(
+            change.verb in verbs and (detail is None or fold(change.detail or "") == fold(detail))
+            for change in self._of_object.get(number, ())
+        )
+
+
+def without_undone(net: DefinitionChanges, before: Side, elsewhere: ChangedElsewhere) -> DefinitionChanges:
+    """The same without tags, layouts and indexes that are as they were where the other side knew them last.
+
+    It did that alone, then, and ours takes none of it back. What was changed `elsewhere` is left as it is.
+    """
+
+    def was_there(kind: Kind, number: int) -> bool:
+        return before.find(kind, number) is not None
 
     def had(change: IndexChange) -> bool:
         return any(index.id == change.index.id for index in before.indexes(change.index.table_id))
@@ -144,31 +205,32 @@ def without_undone(net: DefinitionChanges, before: Side, elsewhere: frozenset[in
         tags=tuple(
             tag
             for tag in net.tags
-            if not is_alone(tag.kind, tag.owner.id)
+            if not was_there(tag.kind, tag.owner.id)
+            or elsewhere.tag(tag.owner.id, tag.column, tag.key)
             or before.tags(tag.kind, tag.owner.id).get((tag.column, tag.key)) != tag.ours
         ),
         layouts=tuple(
             layout
             for layout in net.layouts
-            if not is_alone("table", layout.table) or before.layout(layout.table) != layout.ours
+            if not was_there("table", layout.table)
+            or elsewhere.layout(layout.table)
+            or before.layout(layout.table) != layout.ours
         ),
         indexes=tuple(
             change
             for change in net.indexes
-            if not is_alone("table", change.index.table_id) or had(change) != change.is_new
+            if not was_there("table", change.index.table_id)
+            or elsewhere.index(change.index.table_id, change.index.name)
+            or had(change) != change.is_new
         ),
     )
 
 
-def defined_elsewhere(database: Database, head: Head, done: Events) -> frozenset[int]:
-    """Objects that catalogs changed which one does not descend from, or that merges of it changed.
-
-    One of these may be as it was because what was done there was taken back, there or here, and the other
-    side may have seen only what was done.
-    """
+def changed_elsewhere(database: Database, head: Head, done: Events) -> ChangedElsewhere:
+    """What was done in catalogs which one does not descend from, and by merges of it."""
     (lineage,) = shared_histories(database, {head.catalog_id: head.snapshot_id}).values()
-    found = frozenset(event.change.object_id for event in done.events if event.catalog not in lineage)
-    return found | done.merged_definitions
+    found = [event.change for event in done.events if event.catalog not in lineage]
+    return ChangedElsewhere([*found, *done.merged])
 
 
 def own_events(database: Database, side: Side, since: SnapshotId) -> Events:
@@ -225,8 +287,7 @@ def _tags(
 ) -> Iterator[NetTag]:
     for column, key in sorted(before.keys() | after.keys(), key=str):
         old, new = before.get((column, key)), after.get((column, key))
-        place = f"{'' if column is None else column}:{key}"
-        if old != new and (places is None or place in places):
+        if old != new and (places is None or tag_detail(column, key) in places):
             yield NetTag(kind, owner, column, key, old, new)
 
 

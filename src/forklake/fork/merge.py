@@ -27,7 +27,6 @@ from forklake.commit.conflicts import (
 from forklake.context.committer import Committer
 from forklake.context.lake_context import LakeContext
 from forklake.display import Shown
-from forklake.engine.local import Engine
 from forklake.errors import (
     CommitConflict,
     InvalidArgument,
@@ -36,24 +35,21 @@ from forklake.errors import (
     TableNotFound,
 )
 from forklake.fork.catalog_state import Side
-from forklake.fork.column_ids import dropped_columns_in_files
 from forklake.fork.definition_changes import (
     DefinitionChanges,
-    defined_elsewhere,
-    kind_of,
+    changed_elsewhere,
     net_changes,
     own_events,
-    same,
     without_undone,
 )
 from forklake.fork.merge_plan import MergeBuilder
 from forklake.fork.net_rows import RowChanges
 from forklake.fork.row_changes import Prefer, RowComparison
+from forklake.fork.taken_back import TakenBack
 from forklake.fork.version_vectors import Divergence, Event, Events, UnseenEvents, brought, events, relation
-from forklake.lazy.properties import lazy_property
 from forklake.model.alike import alike
 from forklake.model.changes import UNLESS_THERE, Change, Conflict, Verb
-from forklake.model.ids import ColumnId, SnapshotId, TableId
+from forklake.model.ids import SnapshotId, TableId
 from forklake.model.names import QualifiedName
 from forklake.model.progress import OnProgress
 from forklake.model.snapshots import Author, Head
@@ -228,19 +224,28 @@ class Merger:
             known,
         )
         net = self._net_changes(ours, theirs, done, known)
-        rows = self._without_undone_rows(tuple(compared.changes(options.progress)), ours, net, known.since)
+        rows = tuple(compared.changes(options.progress))
+        rows = self._without_undone_rows(rows, ours, net, done, known.since)
         return Compared(ours, theirs, known, done, met, net, rows, tuple(brought(known.ours, chosen)))
 
     def _without_undone_rows(
-        self, rows: tuple[RowChanges, ...], ours: Side, net: DefinitionChanges, since: SnapshotId
+        self,
+        rows: tuple[RowChanges, ...],
+        ours: Side,
+        net: DefinitionChanges,
+        done: Events,
+        since: SnapshotId,
     ) -> tuple[RowChanges, ...]:
         """The same without tables that the target has dropped, if they have the rows that it knew last."""
         gone = {each.table for each in rows if each.is_back and not each.shown.is_empty} - net.created
+        if gone:
+            elsewhere = changed_elsewhere(self._database, ours.head, done)
+            gone = {table for table in gone if not elsewhere.rows(table)}
         if not gone:
             return rows
-        before, done = Side.at(self._database, ours.head, since), own_events(self._database, ours, since)
-        done = done.of_objects(frozenset(gone))
-        compared = RowComparison(self._database, self._engine, ours, before, done, since)
+        before, own = Side.at(self._database, ours.head, since), own_events(self._database, ours, since)
+        own = own.of_objects(frozenset(gone))
+        compared = RowComparison(self._database, self._engine, ours, before, own, since)
         changed = {each.table for each in compared.changes() if not each.shown.is_empty}
         return tuple(each for each in rows if each.table not in gone or each.table in changed)
 
@@ -249,7 +254,7 @@ class Merger:
         if not (net.tags or net.layouts or net.indexes):
             return net
         before = Side.at(self._database, ours.head, known.since)
-        return without_undone(net, before, defined_elsewhere(self._database, ours.head, done))
+        return without_undone(net, before, changed_elsewhere(self._database, ours.head, done))
 
     def _conflicts(
         self, builder: MergeBuilder, changes: Sequence[Change], compared: Compared
@@ -258,7 +263,9 @@ class Merger:
         met = compared.met
         needed = met.everything if any(map(_depends_on_rows, changes)) else met.definitions
         theirs = needed().changes
-        undone = _Undone(self._database, self._engine, compared)
+        taken_back = TakenBack(
+            self._database, self._engine, compared.ours, compared.theirs, met, compared.relation.theirs_since
+        )
         same = {rows.table for rows in compared.rows if rows.shown.is_empty and not rows.conflicts}
         # Rows are compared by themselves, and those that are as they were stand in nobody's way.
         alone = [
@@ -269,7 +276,7 @@ class Merger:
         reported: set[int] = set()
         for conflict in conflicts(theirs, alone, MERGE_RULES):
             is_free = conflict.rule == TAKEN and builder.is_free(conflict.ours)
-            if not is_free and not undone.holds(conflict) and not _leaves_columns(conflict, compared):
+            if not is_free and not taken_back.covers(conflict) and not _leaves_columns(conflict, compared):
                 reported.add(conflict.ours.object_id)
                 yield conflict
         for gone in builder.gone:
@@ -293,55 +300,6 @@ class Merger:
             raise
 
 
-class _Undone:
-    """Tells changes of the target that it has taken back: they stand in nobody's way."""
-
-    def __init__(self, database: Database, engine: Engine, compared: Compared) -> None:
-        self._database = database
-        self._engine = engine
-        self._changed: set[int] | None = None
-        self._ours = compared.ours
-        self._now = compared.theirs
-        self._since = compared.relation.theirs_since
-
-    @lazy_property
-    def _before(self) -> Side:
-        """The target as the source has seen it last."""
-        return Side.at(self._database, self._now.head, self._since)
-
-    def holds(self, conflict: Conflict) -> bool:
-        """Whether what a change was about is as it was before, and no file remembers it."""
-        kind, number = kind_of(conflict.theirs), conflict.theirs.object_id
-        if kind is None:
-            return False
-        if conflict.theirs.verb in DML:
-            return self._has_same_rows(number)
-        now, before = self._now.find(kind, number), self._before.find(kind, number)
-        if now is None or not same(now, before):
-            return False
-        if self._now.tags(kind, number) != self._before.tags(kind, number):
-            return False
-        if kind != "table":
-            return True
-        if self._now.layout(number) != self._before.layout(number):
-            return False
-        if self._now.indexes(number) != self._before.indexes(number):
-            return False
-        coming = self._ours.table(conflict.ours.object_id)
-        used = [] if coming is None else [column.id for column in coming.walk()]
-        return not dropped_columns_in_files(self._database, self._now, TableId(number), used)
-
-    def _has_same_rows(self, table: int) -> bool:
-        """Whether a table of the target has the rows that it had before."""
-        if self._now.table(table) is None or self._before.table(table) is None:
-            return False
-        if self._changed is None:
-            done = own_events(self._database, self._now, self._since)
-            compared = RowComparison(self._database, self._engine, self._now, self._before, done, self._since)
-            self._changed = {changes.table for changes in compared.changes() if not changes.shown.is_empty}
-        return table not in self._changed
-
-
 def _leaves_columns(conflict: Conflict, compared: Compared) -> bool:
     """Whether a table was altered, but for the columns that the other side commented or built an index on."""
     if conflict.rule not in (ALTERED, COMMENTED, INDEXED):
@@ -351,11 +309,10 @@ def _leaves_columns(conflict: Conflict, compared: Compared) -> bool:
         change, side = conflict.theirs, compared.theirs
     tables = [each.table(change.object_id) for each in (compared.ours, compared.theirs)]
     one, other = ({c.id: c.data_type for c in table.walk()} if table else {} for table in tables)
-    detail = change.detail or ""
     if change.verb is Verb.TAG_COLUMN:
-        columns = [ColumnId(int(detail.partition(":")[0]))]
+        columns = [column for column in change.tag[:1] if column is not None]
     else:
-        found = alike(detail, side.indexes(change.object_id))
+        found = alike(change.detail or "", side.indexes(change.object_id))
         columns = [column for index in found for column in (*index.keys, *index.include)]
     return bool(columns) and all(c in one and c in other and one[c] == other[c] for c in columns)
 

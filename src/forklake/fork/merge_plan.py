@@ -15,7 +15,13 @@ from forklake.data.storage.storage import Storage
 from forklake.engine.compare import Outcome
 from forklake.fork.catalog_state import Kind, Object, Side
 from forklake.fork.column_ids import dropped_columns_in_files
-from forklake.fork.definition_changes import DefinitionChanges, defined_elsewhere, kind_of, same
+from forklake.fork.definition_changes import (
+    ChangedElsewhere,
+    DefinitionChanges,
+    changed_elsewhere,
+    kind_of,
+    same,
+)
 from forklake.fork.merged_indexes import index_files_to_adopt, stage_indexes
 from forklake.fork.net_rows import RowChanges
 from forklake.fork.version_vectors import Divergence, Events
@@ -142,15 +148,14 @@ class MergeBuilder:
             (entry.kind, entry.ours.id) for entry in self._net.objects if entry.ours is not None
         }
         touched |= changed
-        head = self.ours.head
-        elsewhere = defined_elsewhere(self._database, head, self._done) if changed else frozenset[int]()
+        merged = ChangedElsewhere(self._done.merged)
+        elsewhere = changed_elsewhere(self._database, self.ours.head, self._done) if changed else merged
         return {
             (kind, number)
             for kind, number in touched
             if (now := self.ours.find(kind, number)) is not None
             and same(now, before.find(kind, number))
-            and not (number in elsewhere and (kind, number) in changed)
-            and number not in self._done.merged_definitions
+            and not (elsewhere if (kind, number) in changed else merged).object(number)
         }
 
     def _more_changes(self, plan: Plan) -> Iterator[Change]:

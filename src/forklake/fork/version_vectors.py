@@ -118,8 +118,8 @@ class Events:
     events: tuple[Event, ...]
     is_everything: bool = False
     """Whether whatever is there and was not there before counts, wherever it came from."""
-    merged_definitions: frozenset[int] = frozenset()
-    """Objects whose definitions were changed by merges that are told by what they brought."""
+    merged: frozenset[Change] = frozenset()
+    """What merges did that are told by what they brought."""
 
     @property
     def changes(self) -> list[tuple[SnapshotId, Change]]:
@@ -138,7 +138,7 @@ class Events:
     def of_objects(self, objects: frozenset[int]) -> Events:
         """Only what was done to some objects."""
         kept = tuple(event for event in self.events if event.change.object_id in objects)
-        return Events(kept, self.is_everything, self.merged_definitions)
+        return Events(kept, self.is_everything, self.merged)
 
 
 def relation(database: Database, source: Head, target: Head) -> Divergence | None:
@@ -172,7 +172,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
     """What was done, in order; on request only by commits that may have changed definitions."""
     committed = footprints_in(database, unseen.spans, definitions_only=definitions_only)
     found: list[Event] = []
-    merged_definitions = set[int]()
+    merged = set[Change]()
     told: set[tuple[CatalogId, SnapshotId]] = set()
     of_catalog = unseen.by_catalog()
     for catalog, number, footprint in committed:
@@ -182,7 +182,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
         changes = read_footprint(number, footprint)
         is_merge = any(change.verb is Verb.MERGE_CATALOG for change in changes)
         if is_merge and not unseen.tells(catalog, number):
-            merged_definitions |= {c.object_id for c in changes if c.verb not in _ROW_VERBS}
+            merged |= set(changes)
             # What was decided of rows that both sides had changed is not told by what was brought.
             changes = tuple(change for change in changes if change.detail == RESOLVED)
         found += [
@@ -192,7 +192,7 @@ def events(database: Database, unseen: Unseen, *, definitions_only: bool = False
             and unseen.floor.seen(catalog, change.object_id) < number
             and _in_spans(of_catalog[catalog], number, change.object_id)
         ]
-    return Events(tuple(found), merged_definitions=frozenset(merged_definitions))
+    return Events(tuple(found), merged=frozenset(merged))
 
 
 class UnseenEvents:
@@ -240,9 +240,6 @@ def read_footprint(snapshot: int, footprint: str | None) -> tuple[Change, ...]:
             "it cannot be merged"
         )
     return from_footprint(footprint)
-
-
-_ROW_VERBS = (Verb.INSERT, Verb.DELETE, Verb.COMPACT, Verb.FLUSH, Verb.MERGE_CATALOG)
 
 
 def _bounds(database: Database, heads: Iterable[Head]) -> dict[CatalogId, Bounds]:

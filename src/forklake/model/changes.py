@@ -10,7 +10,7 @@ from typing import Any
 
 from forklake.display import MOST_ROWS, Shown, html_table, html_title
 from forklake.errors import InvalidArgument
-from forklake.model.ids import SnapshotId
+from forklake.model.ids import ColumnId, SnapshotId
 from forklake.model.names import quoted
 
 
@@ -93,10 +93,21 @@ class Change:
         """One clause for people, such as `table "users" was altered`."""
         return describe(self)
 
+    @property
+    def tag(self) -> tuple[ColumnId | None, str]:
+        """The column and the key of the tag that was set."""
+        column, _, key = (self.detail or "").partition(":")
+        return (ColumnId(int(column)) if column else None), key
+
     def renumbered(self, ids: Callable[[int], int]) -> Change:
         """The same change after provisional ids were replaced by those the commit was given."""
         schema_id = None if self.schema_id is None else ids(self.schema_id)
         return replace(self, object_id=ids(self.object_id), schema_id=schema_id)
+
+
+def tag_detail(column: ColumnId | None, key: str) -> str:
+    """The detail of a change of a tag."""
+    return f"{'' if column is None else column}:{key}"
 
 
 @dataclass(frozen=True, slots=True)

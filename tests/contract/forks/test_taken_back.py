@@ -168,13 +168,20 @@ def test_what_is_no_column_and_was_taken_back_does_not_touch_what_the_parent_has
         assert marks(fork.table("t")) == seen
 
 
+@pytest.mark.parametrize("brought", ["view", "comment"])
 @pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
 def test_what_was_taken_back_after_a_merge_does_not_touch_what_the_parent_has(
-    lake: forklake.Lake, parent: forklake.Catalog, mark: Callable[[forklake.Table], object]
+    lake: forklake.Lake,
+    parent: forklake.Catalog,
+    mark: Callable[[forklake.Table], object],
+    brought: str,
 ) -> None:
-    """The merge brought definitions of something else."""
+    """The merge brought definitions of something else, of the same table too."""
     f, x, y, z = lake.fork_many("p", ["f", "x", "y", "z"])
-    x.create_view("w", "SELECT 1")
+    if brought == "view":
+        x.create_view("w", "SELECT 1")
+    else:
+        x.table("t").comment("of another column", column="v")
     x.merge_into(f)
     mark(f.table("t"))
     f.undo(f.snapshot)
@@ -399,3 +406,50 @@ def test_a_row_that_both_moved_and_both_heard_was_deleted_is_back_where_one_rest
         lake.merge(source, target)
         for at, name in enumerate(tables):
             assert values(lake.catalog(target), name) == dict.fromkeys(range(6), 0) | {1: 2 * at}
+
+
+@pytest.mark.parametrize(
+    ("done", "taken_back", "otherwise"),
+    [
+        (
+            lambda table: table.comment("b"),
+            lambda f: f.table("t").comment("a"),
+            lambda g: g.table("t").comment("c"),
+        ),
+        (
+            lambda table: table.rename("u"),
+            lambda f: f.table("u").rename("t"),
+            lambda g: g.table("u").rename("w"),
+        ),
+        (
+            lambda table: table.set_partitioning(["id"]),
+            lambda f: f.table("t").set_partitioning([]),
+            lambda g: g.table("t").set_partitioning(["v"]),
+        ),
+        (
+            lambda table: table.set_default("v", 1),
+            lambda f: f.table("t").set_default("v", None),
+            lambda g: g.table("t").set_default("v", 2),
+        ),
+        (lambda table: table.delete("id < 10"), lambda f: f.undo(f.snapshot), lambda g: g.drop_table("t")),
+    ],
+    ids=["comment", "name", "partitioning", "default", "rows"],
+)
+def test_what_both_got_and_one_took_back_is_a_conflict_with_what_the_other_made_of_it(
+    lake: forklake.Lake,
+    parent: forklake.Catalog,
+    done: Callable[[forklake.Table], object],
+    taken_back: Callable[[forklake.Catalog], object],
+    otherwise: Callable[[forklake.Catalog], object],
+) -> None:
+    """`f` is as it was before, but not as `g` knows it."""
+    parent.table("t").comment("a")
+    f, g, x = lake.fork_many("p", ["f", "g", "x"])
+    done(x.table("t"))
+    x.merge_into(f)
+    x.merge_into(g)
+    taken_back(f)
+    otherwise(g)
+    for one, other in ((f, g), (g, f)):
+        with pytest.raises(forklake.MergeConflict):
+            one.merge_into(other)
