@@ -65,6 +65,8 @@ class Memory:
     """The deeds that created the tables."""
     seen: set[int] = field(default_factory=set)
     """Versions."""
+    seen_columns: set[str] = field(default_factory=set)
+    """Names of columns that were added: each is given once."""
     deeds: dict[int, Deed] = field(default_factory=dict)
     """What was done, by a number of its own."""
 
@@ -75,6 +77,7 @@ class Memory:
             dict(self.comments),
             dict(self.made),
             set(self.seen),
+            set(self.seen_columns),
             dict(self.deeds),
         )
 
@@ -167,6 +170,7 @@ class Run:
                 column = f"c{next(self.numbers)}"
                 table.add_column(column, "INT", default=str(self.random.randint(1, 9)))
                 memory.columns[name] = (*memory.columns[name], column)
+                memory.seen_columns.add(column)
             case "drop_column":
                 if len(memory.columns[name]) == 2:
                     return
@@ -246,15 +250,25 @@ class Run:
         for verb, name, table in news:
             if ours.made.get(name) == table and verb in ("create", "alter"):
                 united.tables.setdefault(name, {})
-                united.columns[name], united.made[name] = ours.columns[name], table
+                united.columns[name] = self.columns_united(name, ours, theirs)
+                united.made[name] = table
             if ours.made.get(name) == table and verb in ("create", "comment") and name in ours.comments:
                 united.comments[name] = ours.comments[name]
         for name, rows in ours.tables.items():
             if name in united.tables:
                 united.tables[name] = self.rows_united(rows, united.tables[name], ours, theirs)
         united.seen |= ours.seen
+        united.seen_columns |= ours.seen_columns
         united.deeds |= ours.deeds
         return united
+
+    def columns_united(self, name: str, ours: Memory, theirs: Memory) -> tuple[str, ...]:
+        """Columns that one side added and dropped again change nothing for the other."""
+        mine = ours.columns[name]
+        yours = theirs.columns.get(name, ()) if theirs.made.get(name) == ours.made[name] else ()
+        kept = [column for column in yours if column in mine or column not in ours.seen_columns]
+        news = [column for column in mine if column not in yours and column not in theirs.seen_columns]
+        return (*kept, *news)
 
     def rows_united(self, rows: Rows, others: Rows, ours: Memory, theirs: Memory) -> Rows:
         found: Rows = {}
