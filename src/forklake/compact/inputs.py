@@ -34,7 +34,7 @@ def inputs_of(source: Source, target: Target) -> list[Input]:
     reader, gone = source.reader, source.uncommitted.retired
     committed = [file for file in reader.files() if file.id not in gone]
     inlined = {file.id: (file, text) for file, text in reader.inlined_files() if file.id not in gone}
-    files, deleted = with_deletes(source, committed, [file for file, _ in inlined.values()])
+    files, deleted = with_deletes(source, committed, list(inlined))
     parted = [file for file in files if file.partition_id is not None]
     values = reader.partition_values(parted) if parted else {}
     lows = _lows(source, files, target)

@@ -79,10 +79,11 @@ class DecodedRows:
     def get(self, texts: Sequence[str]) -> list[InlinedRows | None]:
         """The rows of each text, where they are known."""
         with self._lock:
-            for text in texts:
-                if text in self._rows:
+            found = [self._rows.get(text) for text in texts]
+            for text, rows in zip(texts, found, strict=True):
+                if rows is not None:
                     self._rows.move_to_end(text)
-            return [self._rows.get(text) for text in texts]
+            return found
 
     def put(self, texts: Sequence[str], rows: Sequence[InlinedRows]) -> None:
         """Remember rows; what was used longest ago makes room for them."""
@@ -99,9 +100,11 @@ _decoded = DecodedRows()
 
 def _few_tables(texts: Sequence[str], rows: list[InlinedRows]) -> list[InlinedRows]:
     """The same rows, in one table if they have become many: each read between two writes adds one."""
-    tables = {id(part.whole): part.whole for part in rows}
     first = rows[0].whole if rows else None
-    if len(tables) <= _MOST_TABLES or first is None:
+    if first is None or all(part.whole is first for part in rows):
+        return rows
+    tables = {id(part.whole): part.whole for part in rows}
+    if len(tables) <= _MOST_TABLES:
         return rows
     if not all(table.schema.equals(first.schema, check_metadata=True) for table in tables.values()):
         return rows

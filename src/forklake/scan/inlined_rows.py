@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Self
 
 from forklake.data.conform import conform
 from forklake.data.inlined import InlinedRows, decode
@@ -11,7 +12,7 @@ from forklake.data.statistics import summarise
 from forklake.lazy.arrow import pa, pc
 from forklake.model.table.columns import Columns
 from forklake.model.table.files import ColumnStats, DataFile
-from forklake.scan.scan_plan import ScanRows
+from forklake.scan.scan_plan import InlinedParts, Positions, ScanRows
 from forklake.store.files import FileReader
 
 AMONG, WITHIN, BEGIN = "among", "within", "begin"
@@ -20,8 +21,32 @@ AMONG, WITHIN, BEGIN = "among", "within", "begin"
 
 def gather(parts: Sequence[ScanRows], columns: Columns) -> pa.Table:
     """The rows: columns named by their ids (`c7`), ids and snapshots of rows, and where they come from."""
+    among = _Parts.of(parts)
     # DuckDB has work to do for each chunk, and every small write is one.
-    return pa.concat_tables([_together(alike, columns) for alike in _alike(parts)]).combine_chunks()
+    return pa.concat_tables(
+        [_together(among, start, end, columns) for start, end in _alike(among.contents)]
+    ).combine_chunks()
+
+
+class _Parts(NamedTuple):
+    """What is needed of each part, part by part."""
+
+    contents: Sequence[InlinedRows]
+    row_id_starts: Sequence[int | None]
+    begins: Sequence[int]
+    deleted: Sequence[Positions | None] | None
+
+    @classmethod
+    def of(cls, parts: Sequence[ScanRows]) -> Self:
+        if isinstance(parts, InlinedParts):
+            return cls(parts.contents, parts.files.row_id_starts, parts.files.begins, parts.deleted)
+        deleted = [part.deleted for part in parts]
+        return cls(
+            [part.content for part in parts],
+            [part.file.row_id_start for part in parts],
+            [part.file.begin for part in parts],
+            None if all(positions is None for positions in deleted) else deleted,
+        )
 
 
 def stats_of_inlined(
@@ -36,20 +61,16 @@ def stats_of_inlined(
     )
 
 
-def _alike(parts: Sequence[ScanRows]) -> Iterator[list[tuple[int, ScanRows]]]:
+def _alike(contents: Sequence[InlinedRows]) -> Iterator[tuple[int, int]]:
     """Parts in a row that have the same columns: many small writes then cost little more than one."""
-    group: list[tuple[int, ScanRows]] = []
-    for place, part in enumerate(parts):
-        if group and not _has_columns_of(part, group[0][1]):
-            yield group
-            group = []
-        group.append((place, part))
-    yield group
-
-
-def _has_columns_of(part: ScanRows, other: ScanRows) -> bool:
-    one, two = part.content.whole, other.content.whole
-    return one is two or one.schema.equals(two.schema, check_metadata=True)
+    start = 0
+    for at, part in enumerate(contents):
+        if part.whole is not contents[start].whole and not part.whole.schema.equals(
+            contents[start].whole.schema, check_metadata=True
+        ):
+            yield start, at
+            start = at
+    yield start, len(contents)
 
 
 def _joined(parts: Sequence[InlinedRows]) -> pa.Table:
@@ -71,12 +92,14 @@ def _stretches(parts: Sequence[InlinedRows]) -> Iterator[InlinedRows]:
     yield InlinedRows(whole, start, length)
 
 
-def _together(parts: Sequence[tuple[int, ScanRows]], columns: Columns) -> pa.Table:
-    rows = conform(_joined([part.content for _, part in parts]), columns)
-    counts = [part.content.length for _, part in parts]
+def _together(among: _Parts, start: int, end: int, columns: Columns) -> pa.Table:
+    """The rows of parts that are alike."""
+    contents = among.contents[start:end]
+    rows = conform(_joined(contents), columns)
+    counts = [part.length for part in contents]
     positions = pa.array([at for count in counts for at in range(count)], pa.int64())
-    row_ids = pc.add(_each([part.file.row_id_start for _, part in parts], counts), positions)
-    begins = snapshots = _each([part.file.begin for _, part in parts], counts)
+    row_ids = pc.add(_each(among.row_id_starts[start:end], counts), positions)
+    begins = snapshots = _each(among.begins[start:end], counts)
     if ROW_ID_NAME in rows.column_names:
         row_ids = pc.coalesce(rows.column(ROW_ID_NAME), row_ids)
     if SNAPSHOT_ID_NAME in rows.column_names:
@@ -87,13 +110,13 @@ def _together(parts: Sequence[tuple[int, ScanRows]], columns: Columns) -> pa.Tab
             ROW_ID_NAME: row_ids,
             SNAPSHOT_ID_NAME: snapshots,
             BEGIN: begins,
-            AMONG: _each([place for place, _ in parts], counts),
+            AMONG: _each(range(start, end), counts),
             WITHIN: positions,
         }
     )
-    if all(part.deleted is None for _, part in parts):
+    if among.deleted is None:
         return table
-    return table.filter(pa.array(list(_kept([part for _, part in parts])), pa.bool_()))
+    return table.filter(pa.array(list(_kept(among.deleted[start:end], counts)), pa.bool_()))
 
 
 def _each(values: Sequence[int | None], counts: Sequence[int]) -> pa.Array:
@@ -101,7 +124,7 @@ def _each(values: Sequence[int | None], counts: Sequence[int]) -> pa.Array:
     return pa.array([value for value, count in pairs for _ in range(count)], pa.int64())
 
 
-def _kept(parts: Sequence[ScanRows]) -> Iterator[bool]:
-    for part in parts:
-        gone = set[int]() if part.deleted is None else set(part.deleted.to_pylist())
-        yield from (at not in gone for at in range(part.content.length))
+def _kept(deleted: Sequence[Positions | None], counts: Sequence[int]) -> Iterator[bool]:
+    for lost, count in zip(deleted, counts, strict=True):
+        gone = set[int]() if lost is None else set(lost.to_pylist())
+        yield from (at not in gone for at in range(count))

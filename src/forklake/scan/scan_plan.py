@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 from forklake.data.inlined import InlinedRows, decode_all
 from forklake.data.parquet.positions import joined
@@ -24,6 +24,7 @@ from forklake.scan.index_answers import IndexUse, Narrowed, narrow
 from forklake.scan.partitions import point, skip_partition
 from forklake.scan.prune import skip_reason
 from forklake.scan.table_indexes import TableIndexes
+from forklake.store.file_values import InlinedFiles
 from forklake.store.files import MOST_NAMED, FileReader
 
 _MOST_KEYS = 100
@@ -74,6 +75,60 @@ class ScanRows:
         return self.file.record_count - (0 if self.deleted is None else len(self.deleted))
 
 
+class InlinedParts(Sequence[ScanRows]):
+    """The rows of many small writes, as parts of a plan: each is made when somebody asks for it."""
+
+    def __init__(self, files: InlinedFiles, deleted: Mapping[DataFileId, Positions]) -> None:
+        """Read what the files hold."""
+        self.files = files
+        self.contents = decode_all(files.contents)
+        self._deleted = deleted
+        self._made: tuple[ScanRows, ...] | None = None
+
+    @property
+    def deleted(self) -> list[Positions | None] | None:
+        """What each part has lost; None if none of them has lost anything."""
+        lost = [self._deleted.get(file) for file in self.files.ids] if self._deleted else []
+        return None if all(positions is None for positions in lost) else lost
+
+    def parts(self) -> tuple[ScanRows, ...]:
+        """All of them."""
+        if self._made is None:
+            self._made = tuple(
+                ScanRows(file, content, self._deleted.get(file.id))
+                for file, content in zip(self.files.files(), self.contents, strict=True)
+            )
+        return self._made
+
+    def __len__(self) -> int:
+        """How many parts there are."""
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, at: int) -> ScanRows: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[ScanRows, ...]: ...
+    def __getitem__(self, at: int | slice) -> ScanRows | tuple[ScanRows, ...]:
+        """One of the parts, or some."""
+        return self.parts()[at]
+
+    def __iter__(self) -> Iterator[ScanRows]:
+        """Each of the parts."""
+        return iter(self.parts())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the parts are the same."""
+        return isinstance(other, Sequence) and self.parts() == tuple(other)
+
+    def __hash__(self) -> int:
+        """Of the parts."""
+        return hash(self.parts())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """As the parts themselves, for another process."""
+        return tuple, (self.parts(),)
+
+
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """A pruned file, with the reason."""
@@ -106,7 +161,7 @@ class ScanPlan:
     table: Table
     at: SnapshotId
     files: tuple[ScanFile, ...]
-    rows: tuple[ScanRows, ...] = ()
+    rows: Sequence[ScanRows] = ()
     predicate: Predicate | None = None
     """The condition that rows of the files still have to match."""
     mappings: Mapping[MappingId, NameMapping] = field(default_factory=dict[MappingId, NameMapping])
@@ -198,7 +253,7 @@ def plan_scan(
     `needed`. With `keys`, in columns named by column id, nothing is looked
     for but rows that have one of them.
     """
-    files, inlined = _candidates(source, predicate) if source.is_stored else ([], [])
+    files, inlined = _candidates(source, predicate) if source.is_stored else ([], InlinedFiles())
     if predicate is not None and files and not _is_answered(source, predicate):
         files = _kept(source, predicate.tree, files)[0]
     if storage is None or (predicate is None and keys is None):
@@ -213,28 +268,25 @@ def plan_scan(
 
 def plan_files(source: Source, files: Sequence[DataFile]) -> ScanPlan:
     """A plan that reads some files only, and all rows that came with it."""
-    return _finished(source, None, list(files), source.reader.inlined_files() if source.is_stored else [])
+    inlined = source.reader.inlined() if source.is_stored else InlinedFiles()
+    return _finished(source, None, list(files), inlined)
 
 
 def _finished(
     source: Source,
     predicate: Predicate | None,
     files: list[DataFile],
-    inlined: list[tuple[DataFile, str]],
+    inlined: InlinedFiles,
     narrowed: Narrowed = _AS_IT_IS,
 ) -> ScanPlan:
     reader, uncommitted = source.reader, source.uncommitted
     gone = uncommitted.retired
     by_index = {file.id: file for file in files if file.id in narrowed.pruned and file.id not in gone}
     files = [file for file in files if file.id not in gone and file.id not in narrowed.pruned]
-    inlined = [(file, text) for file, text in inlined if file.id not in gone]
-    files, deleted = with_deletes(source, files, [file for file, _ in inlined])
+    inlined = inlined.without(gone)
+    files, deleted = with_deletes(source, files, inlined.ids)
     stored = [ScanFile(file, deleted.get(file.id)) for file in files]
-    contents = decode_all([text for _, text in inlined])
-    rows = [
-        ScanRows(file, content, deleted.get(file.id))
-        for (file, _), content in zip(inlined, contents, strict=True)
-    ]
+    rows = InlinedParts(inlined, deleted)
     staged = (place.file for place in uncommitted.files)
     mapped = any(file.mapping_id is not None and file.mapping_id >= 0 for file in (*files, *staged))
     mappings = {**(reader.mappings() if mapped else {}), **uncommitted.mappings}
@@ -242,7 +294,7 @@ def _finished(
         source.table,
         reader.at,
         (*stored, *(place for place in uncommitted.files if place.file.id not in narrowed.pruned)),
-        (*rows, *uncommitted.rows),
+        (*rows, *uncommitted.rows) if uncommitted.rows else rows,
         predicate,
         mappings,
         source.has_old_names,
@@ -262,7 +314,7 @@ def _finished(
 
 
 def with_deletes(
-    source: Source, files: Sequence[DataFile], inlined: Sequence[DataFile]
+    source: Source, files: Sequence[DataFile], inlined: Sequence[DataFileId]
 ) -> tuple[list[DataFile], dict[DataFileId, Positions]]:
     """Files with their delete files, and what they and inlined ones have lost beside what those name."""
     found, positions = source.reader.with_deletes(files, inlined)
@@ -272,13 +324,11 @@ def with_deletes(
     return found, deleted
 
 
-def _candidates(
-    source: Source, predicate: Predicate | None
-) -> tuple[list[DataFile], list[tuple[DataFile, str]]]:
+def _candidates(source: Source, predicate: Predicate | None) -> tuple[list[DataFile], InlinedFiles]:
     """Files that may match, and inlined ones with their rows: those are read in any case."""
     if predicate is None or (found := _looked_up(source, predicate)) is None:
         return source.reader.files_and_inlined_rows()
-    return found, source.reader.inlined_files()
+    return found, source.reader.inlined()
 
 
 def _looked_up(source: Source, predicate: Predicate) -> list[DataFile] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,48 @@ class PastFile:
 
     file: DataFile
     end: SnapshotId | None
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedFiles:
+    """Files whose rows live in the database, as it returned them, the content last.
+
+    Every small write is such a file, and making a thousand values takes longer than the rest of a scan.
+    """
+
+    records: Sequence[Sequence[Any]] = ()
+
+    def __len__(self) -> int:
+        """How many files there are."""
+        return len(self.records)
+
+    @property
+    def ids(self) -> list[DataFileId]:
+        """The id of each file."""
+        return [record[0] for record in self.records]
+
+    @property
+    def begins(self) -> list[SnapshotId]:
+        """Since when each file is there."""
+        return [record[2] for record in self.records]
+
+    @property
+    def row_id_starts(self) -> list[int | None]:
+        """The id of the first row of each file."""
+        return [record[8] for record in self.records]
+
+    @property
+    def contents(self) -> list[str]:
+        """The rows of each file, as text."""
+        return [record[-1] for record in self.records]
+
+    def without(self, gone: Collection[DataFileId]) -> InlinedFiles:
+        """All but some of the files."""
+        return InlinedFiles([record for record in self.records if record[0] not in gone]) if gone else self
+
+    def files(self) -> list[DataFile]:
+        """The files as values."""
+        return [data_file(record[:12], inlined=True) for record in self.records]
 
 
 def data_file(row: Sequence[Any], *, inlined: bool = False) -> DataFile:

@@ -14,13 +14,15 @@ from forklake.model.table.files import ColumnStats, DataFile, DeleteFile
 from forklake.model.table.name_mapping import MappedName
 from forklake.model.table.name_mapping import Mapping as NameMapping
 from forklake.store.backend import Database, Row, Session
-from forklake.store.file_values import PastFile, column_stats, data_file, delete_file, past_file
+from forklake.store.file_values import InlinedFiles, PastFile, column_stats, data_file, delete_file, past_file
 from forklake.store.snapshots import Footprint, footprints_between
 
 ALL = 2**31 - 1
 """As many as there are."""
 MOST_NAMED = 2000
 """Up to how many files are named one by one in a query; beyond, it reads those of the whole table."""
+FEW_NAMED = 100
+"""Up to how many files are named where a span of numbers would do as well."""
 _ID = itemgetter(0)
 
 
@@ -72,17 +74,11 @@ class FileReader:
         """Every Parquet file."""
         return _in_order(self._rows("files"))
 
-    def files_and_inlined_rows(self) -> tuple[list[DataFile], list[tuple[DataFile, str]]]:
-        """Every Parquet file, and the files whose rows live in the database, each with its content."""
-        files: list[DataFile] = []
-        inlined: list[tuple[DataFile, str]] = []
-        for row in sorted(self._rows("files_and_inlined_rows"), key=_ID):
-            file_format, content = row[-2:]
-            if file_format != "inlined":
-                files.append(data_file(row[:-2]))
-            elif content is not None:
-                inlined.append((data_file(row[:-2], inlined=True), content))
-        return files, inlined
+    def files_and_inlined_rows(self) -> tuple[list[DataFile], InlinedFiles]:
+        """Every Parquet file, and the files whose rows live in the database."""
+        rows = sorted(self._rows("files_and_inlined_rows"), key=_ID)
+        files = [data_file(row[:-2]) for row in rows if row[-2] != "inlined"]
+        return files, InlinedFiles([row for row in rows if row[-1] is not None and row[-2] == "inlined"])
 
     def files_by_key(
         self, column: ColumnId, low: str, high: str, *, keys: Sequence[str] = (), most: int | None = None
@@ -130,23 +126,30 @@ class FileReader:
 
     def inlined_files(self) -> list[tuple[DataFile, str]]:
         """The files whose rows live in the database, each with its content."""
-        rows = sorted(self._rows("inlined_files"), key=_ID)
-        return [(data_file(row[:-1], inlined=True), row[-1]) for row in rows]
+        found = self.inlined()
+        return list(zip(found.files(), found.contents, strict=True))
+
+    def inlined(self) -> InlinedFiles:
+        """The files whose rows live in the database."""
+        return InlinedFiles(sorted(self._rows("inlined_files"), key=_ID))
 
     def with_deletes(
-        self, files: Sequence[DataFile], inlined: Sequence[DataFile] = ()
+        self, files: Sequence[DataFile], inlined: Sequence[DataFileId] = ()
     ) -> tuple[list[DataFile], dict[DataFileId, list[int]]]:
         """The files, each with the delete file that applies to it; and positions that were deleted inline.
 
         `inlined` are files without delete files, of which only the latter is asked.
         """
+        listed = [file.id for file in files]
         deletes: dict[DataFileId, DeleteFile] = {
-            row[0]: delete_file(row) for row in self._of("delete_files", files)
+            row[0]: delete_file(row) for row in self._of("delete_files", listed)
         }
-        wanted = {file.id for file in (*files, *inlined)}
+        listed += inlined
+        lost = self._inlined_deletes(listed)
+        wanted = set(listed) if lost else set[DataFileId]()
         positions: dict[DataFileId, list[int]] = {}
         before: Counter[DataFileId] = Counter()
-        for file, position, begin in sorted(self._of("inlined_deletes", (*files, *inlined))):
+        for file, position, begin in sorted(lost):
             if file in wanted:
                 positions.setdefault(file, []).append(position)
                 before[file] += file in deletes and deletes[file].is_younger(begin)
@@ -266,13 +269,19 @@ class FileReader:
             names.setdefault(mapping, []).append(MappedName(target, source, None, bool(is_partition)))
         return {key: NameMapping(key, tuple(found), kinds[key]) for key, found in names.items()}
 
-    def _of(self, statement: str, files: Sequence[DataFile]) -> list[Row]:
+    def _inlined_deletes(self, files: Sequence[DataFileId]) -> list[Row]:
+        """Of these files, and if they are many also of others that were made between them."""
+        if len(files) <= FEW_NAMED:
+            return self._of("inlined_deletes", files)
+        return self._rows("inlined_deletes_between", first=min(files), last=max(files))
+
+    def _of(self, statement: str, files: Sequence[DataFileId]) -> list[Row]:
         """Rows about these files, or about all files of the table if these are many."""
         if not files:
             return []
         if len(files) > MOST_NAMED:
             return self._rows(statement)
-        return self._rows(f"{statement}_of", files=_ids(file.id for file in files))
+        return self._rows(f"{statement}_of", files=_ids(files))
 
     def _rows(self, statement: str, **params: object) -> list[Row]:
         return self.database.rows(statement, catalog=self.catalog, table=self.table, at=self.at, **params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import forklake
 from forklake.engine import select
 from forklake.engine.local import Engine
+from forklake.store import files
 
 COLUMNS = """flag BOOLEAN, i1 TINYINT, i2 SMALLINT, i4 INTEGER, i8 BIGINT, u1 UTINYINT, u2 USMALLINT,
     u4 UINTEGER, u8 UBIGINT, f4 FLOAT, f8 DOUBLE, s VARCHAR, b BLOB, id BIGINT NOT NULL"""
@@ -82,3 +84,22 @@ def test_a_transaction_reads_what_it_wrote(catalog: forklake.Catalog, table: for
         found = tx.table("t").scan(columns=["id"]).to_arrow().column("id").to_pylist()
     assert sorted(found) == [1, 2, 3, 4, 6, 7, 8, 9]
     assert sorted(table.scan(columns=["id"]).to_arrow().column("id").to_pylist()) == sorted(found)
+
+
+def test_deletes_of_many_writes_are_looked_up_by_a_span_of_files(
+    table: forklake.Table, catalog: forklake.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = catalog.create_table("other", "id INT")
+    other.append([{"id": 1}, {"id": 2}])
+    table.append([{"id": 9}, {"id": 10}])
+    other.delete("id = 1")
+    table.delete("id = 10")
+    expected = table.scan(columns=["id"], row_ids=True).to_arrow()
+    monkeypatch.setattr(files, "FEW_NAMED", 1)
+    assert table.scan(columns=["id"], row_ids=True).to_arrow().equals(expected)
+    parts = table.scan().plan().rows
+    again = pickle.loads(pickle.dumps(parts))  # noqa: S301 - our own
+    assert [(place.file, place.live_rows) for place in parts] == [
+        (place.file, place.live_rows) for place in again
+    ]
+    assert table.scan().count() == sum(place.live_rows for place in parts) == len(expected) == 9
