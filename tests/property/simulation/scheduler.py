@@ -176,7 +176,24 @@ class Scheduler:
         if not self._stopped:
             with self._back:
                 lane.runs = False
-                self._back.notify_all()
-            lane.turn.acquire()
+                following = self._following()
+                if following is None:
+                    self._back.notify_all()
+                elif following is lane:
+                    lane.runs = True
+                else:
+                    self._resume(following)
+            if following is not lane:
+                lane.turn.acquire()
         if self._stopped:
             raise Crash
+
+    def _following(self) -> Lane | None:
+        """Who goes on, where that is plain: threads that wake each other wait for half of the time.
+
+        None if `run` has to look: others run too, or cannot go on, or have failed.
+        """
+        if any(lane.runs or lane.error is not None for lane in self._lanes):
+            return None
+        ready = list(self._choosable())
+        return self._random.choice(ready) if ready else None
