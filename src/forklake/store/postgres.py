@@ -62,6 +62,17 @@ _KEPT = 1024
 """Statements of sets that are not built again: some for each lake."""
 _MANY = 4096
 """Sets of more rows than this are sent at once."""
+_MANY_KEYS = 1000
+"""Sets of more keys than this get a plan of their own."""
+# A table that was counted when it was empty is taken for small even if it has grown: then each key would be
+# compared with each row, and 20,000 keys take a minute. Unless there are many more rows than keys, reading
+# all of them takes no longer than looking up the keys.
+_PLAN_FOR_MANY = """SELECT set_config('plan_cache_mode', 'force_custom_plan', true),
+    set_config('enable_nestloop',
+      CASE WHEN pg_table_size(to_regclass($table)) < $keys::bigint * 10000 THEN 'off' ELSE 'on' END, true)"""
+_PLAN_AS_BEFORE = (
+    "SELECT set_config('plan_cache_mode', $mode, true), set_config('enable_nestloop', 'on', true)"
+)
 _INIT_LOCK = 0x666F726B6C616B65
 """`forklake` in ASCII: whoever creates a lake holds this advisory lock."""
 # After waiting for a head, a commit must see what was committed meanwhile.
@@ -252,13 +263,15 @@ class PostgresSession(OpenTransaction):
 
     def update(self, of: RowSet, rows: Sequence[Row]) -> None:
         """Give columns of rows new values."""
-        self._send(_update(self._schema, of), _columns(of, rows))
+        with self._planned_for(of.table, len(rows)):
+            self._send(_update(self._schema, of), _columns(of, rows))
 
     def end_rows(self, of: RowSet, rows: Sequence[Row], *, catalog: CatalogId, end: SnapshotId) -> None:
         """Set the end of a catalog's own live rows; checked with the other answers, before the commit."""
-        self._ends.append((self._sent, len(rows), of.table))
         ended = _columns(of, rows) | {"catalog": catalog, "end": end}
-        self._send(_end(self._schema, of), ended)
+        with self._planned_for(of.table, len(rows)):
+            self._ends.append((self._sent, len(rows), of.table))
+            self._send(_end(self._schema, of), ended)
 
     def allocate(self, *, catalog_ids: int = 0, file_ids: int = 0) -> Allocation:
         """Draw the number of a snapshot, and numbers for what it creates."""
@@ -316,6 +329,17 @@ class PostgresSession(OpenTransaction):
         with translated(self._database.url):
             self._wire.send(query, params)
         self._sent += 1
+
+    @contextmanager
+    def _planned_for(self, table: str, keys: int) -> Generator[None, None, None]:
+        """Around a statement that looks for so many keys in a table."""
+        if keys <= _MANY_KEYS:
+            yield
+            return
+        asked = {"table": f"{quoted(self._schema)}.{table}", "keys": keys}
+        self._send(PreparedQuery(_PLAN_FOR_MANY, self._schema), asked)
+        yield
+        self._send(PreparedQuery(_PLAN_AS_BEFORE, self._schema), {"mode": _PLANNING["plan_cache_mode"]})
 
     def _answers(self) -> list[pq.abc.PGresult]:
         self._check_open()

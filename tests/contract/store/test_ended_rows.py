@@ -12,6 +12,7 @@ import forklake
 from forklake.errors import CatalogExists, CorruptMetadata, StoreError
 from forklake.model.ids import CatalogId, SnapshotId
 from forklake.store.backend import Database, UniqueViolation
+from forklake.store.postgres import PostgresDatabase
 from forklake.store.row_sets import SETTINGS, RowSet
 from tests.contract.store.rows import (
     TEXTS,
@@ -35,6 +36,9 @@ def tag_rows(count: int) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("count", [1, 1000, 20_000])
 def test_live_rows_end_by_their_keys_and_others_live_on(database: Database, raw: RunSql, count: int) -> None:
+    if isinstance(database, PostgresDatabase):
+        # It was counted when it was empty, which makes plans for other tables than this will be.
+        raw("VACUUM ANALYZE ducklake_column_tag")
     rows = tag_rows(count)
     bystanders = [(900, -1, 0, "other key", 10, "v"), (901, 0, 0, "other catalog", 10, "v")]
     bystanders += [(901, *row[1:]) for row in rows[:50]]
