@@ -51,6 +51,8 @@ class EmptyDatabase:
         self._server = server
         self._folder = folder
         self._name: str | None = None
+        self._connection: psycopg.Connection[tuple[str, ...]] | None = None
+        """Kept from one test to the next: what it knows of tables takes longer to find out than to use."""
         self._fingerprint = ""
         self._rows: dict[str, bytes] = {}
 
@@ -60,30 +62,49 @@ class EmptyDatabase:
         if self._name is None:
             self._name = self._make()
         yield _lake_url(self._server, self._name)
-        if not self._empty():
+        try:
+            emptied = self._empty()
+        except psycopg.OperationalError:
+            # The test has ended all connections.
+            self._disconnect()
+            emptied = self._empty()
+        if not emptied:
             self._drop()
+
+    def close(self) -> None:
+        """Leave the database to the server, which goes too."""
+        self._disconnect()
 
     def _make(self) -> str:
         name = f"t_{uuid.uuid4().hex}"
         with psycopg.connect(self._server, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         make_template(_lake_url(self._server, name), self._folder / "files")
-        with self._connect(name) as connection:
+        with self._transaction(name) as connection:
             self._fingerprint = _fingerprint(connection)
             self._rows = {
                 table: content for table in _tables(connection) if (content := _read(connection, table))
             }
         return name
 
-    def _connect(self, name: str) -> psycopg.Connection[tuple[str, ...]]:
-        connection = psycopg.connect(urlsplit(self._server)._replace(path=f"/{name}").geturl())
-        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(SCHEMA)))
-        return connection
+    @contextmanager
+    def _transaction(self, name: str) -> Iterator[psycopg.Connection[tuple[str, ...]]]:
+        if self._connection is None:
+            url = urlsplit(self._server)._replace(path=f"/{name}").geturl()
+            self._connection = psycopg.connect(url, autocommit=True)
+            self._connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(SCHEMA)))
+        with self._connection.transaction():
+            yield self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _empty(self) -> bool:
         """Make the lake what it was; False if it has become another."""
         assert self._name is not None
-        with self._connect(self._name) as connection:
+        with self._transaction(self._name) as connection:
             connection.execute(_END_OTHERS)
             if _fingerprint(connection) != self._fingerprint:
                 return False
@@ -101,6 +122,7 @@ class EmptyDatabase:
 
     def _drop(self) -> None:
         assert self._name is not None
+        self._disconnect()
         with psycopg.connect(self._server, autocommit=True) as connection:
             drop = sql.SQL("DROP DATABASE {} WITH (FORCE)")
             connection.execute(drop.format(sql.Identifier(self._name)))
