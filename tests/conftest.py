@@ -161,9 +161,7 @@ def lake_templates(tmp_path_factory: pytest.TempPathFactory) -> LakeTemplates:
 
 
 @pytest.fixture(scope="session")
-def empty_database(
-    postgres_server: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[EmptyDatabase]:
+def empty_database(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmptyDatabase]:
     """An empty lake in PostgreSQL, lent to one test after the other."""
     database = EmptyDatabase(postgres_server, tmp_path_factory.mktemp("templates"))
     yield database

@@ -10,6 +10,7 @@ import forklake
 from forklake.commit.draft import Draft
 from forklake.commit.write_target import folder_of
 from forklake.errors import InvalidIndex
+from forklake.index.coverage import MOST_ROWS
 from forklake.index.kind import Part
 from forklake.model.ids import DataFileId, IndexFileId
 from forklake.model.index import (
@@ -30,6 +31,7 @@ class Shelf:
 
     name = "shelf"
     maintain: Maintenance = "later"
+    most_rows = MOST_ROWS
 
     def check(self, spec: IndexSpec) -> Parameters:
         for column in spec.keys:

@@ -76,7 +76,7 @@ class Story:
                 assert uncovered_files(table, index) == 0
                 check_entries(table, index, "id", "name")
                 own = [one for one in segments_of(table, index) if one.source == catalog.id]
-                assert coverage.merges(own, catalog.id) == []
+                assert coverage.merges(own, catalog.id, coverage.MOST_ROWS) == []
             assert catalog.build_indexes().indexes == ()
 
 

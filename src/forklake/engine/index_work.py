@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from forklake.commit.draft import Draft
 from forklake.commit.write_target import folder_of
 from forklake.engine.index_segments import Build, Merge, Train
-from forklake.index.coverage import MOST_ROWS, groups, joint_ordinals, level_of, merges
+from forklake.index.coverage import groups, joint_ordinals, level_of, merges
 from forklake.index.registry import kind_of
 from forklake.index.specs import spec_of
 from forklake.model.entities import Table
@@ -47,8 +47,7 @@ def builds(
 def joining(draft: Draft, table: Table, index: Index, known: Iterable[IndexFile]) -> list[Merge]:
     """Segments to be merged, of those that the catalog wrote itself."""
     segments = [file for file in known if file.index_id == index.id]
-    most = getattr(kind_of(index.kind), "most_rows", MOST_ROWS)
-    found = merges(segments, draft.head.catalog_id, most)
+    found = merges(segments, draft.head.catalog_id, kind_of(index.kind).most_rows)
     if not found:
         return []
     live = {file.id for file in visible_files(draft.source(table))}

@@ -11,7 +11,7 @@ from forklake.model.table.files import DataFile
 FAN_IN = 8
 """How many segments of a level become one of the next: 1,000 files have 21 at most."""
 MOST_ROWS = 64_000_000
-"""How many rows a segment is built of at most, unless a data file has more; most kinds merge no more."""
+"""How many rows a segment is built of at most, unless a data file has more; kinds mostly merge no more."""
 _ROWS_OF_LEVEL = 10_000_000
 """A segment of so many rows is not merged with those of single commits."""
 
@@ -49,9 +49,7 @@ def level_of(rows: int) -> int:
     return level
 
 
-def merges(
-    segments: Iterable[IndexFile], catalog: CatalogId, most: int = MOST_ROWS
-) -> list[tuple[IndexFile, ...]]:
+def merges(segments: Iterable[IndexFile], catalog: CatalogId, most: int) -> list[tuple[IndexFile, ...]]:
     """Segments of one index that are to become one: those of a level that a catalog wrote itself."""
     alike: dict[object, list[IndexFile]] = {}
     for segment in sorted(segments, key=lambda one: one.id):

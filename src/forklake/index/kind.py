@@ -103,6 +103,8 @@ class Kind(Protocol):
     name: str
     maintain: Maintenance
     """When segments are built unless the definition says so: `commit` for kinds that are cheap to build."""
+    most_rows: int
+    """Segments of so many entries are not merged any more; `MOST_ROWS` of `coverage.py` suits most kinds."""
 
     def check(self, spec: IndexSpec) -> Parameters:
         """The parameters, completed with defaults.
@@ -171,9 +173,6 @@ class Kind(Protocol):
 
 class KeyedKind(Kind, Protocol):
     """A kind that finds rows by the values of its keys: `hash`, `btree`."""
-
-    most_rows: int
-    """Segments of so many entries are not merged any more. A kind that does not say merges less."""
 
     def probe(self, spec: IndexSpec, segments: Sequence[Segment], keys: pa.Table) -> Found:
         """The rows whose keys are among the rows of a table, and maybe others.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from forklake.errors import InvalidIndex, InvalidQuery
+from forklake.index.coverage import MOST_ROWS
 from forklake.index.kind import Alive, Found, Hits, Segment
 from forklake.lazy.arrow import pa
 from forklake.model.index import IndexSpec, Parameters, SegmentSummary, Support
@@ -15,6 +16,7 @@ from forklake.model.sql.predicate_tree import Node
 class ConditionKind:
     """A kind that finds rows by conditions of SQL: it has no model, and nothing to search."""
 
+    most_rows = MOST_ROWS
     no_search: str
     """What a search is told."""
 
@@ -40,6 +42,7 @@ class ConditionKind:
 class SearchKind:
     """A kind that ranks rows: no condition of SQL means what its searches do."""
 
+    most_rows = MOST_ROWS
     no_filter: str
     """What a condition would be told."""
 

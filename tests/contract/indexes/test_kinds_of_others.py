@@ -41,6 +41,7 @@ PACKAGE = dedent(
     class Bitmap:
         name = "bitmap"
         maintain = "later"
+        most_rows = 64_000_000
 
         def check(self, spec):
             if len(spec.keys) != 1 or spec.keys[0].type != "varchar":
