@@ -14,13 +14,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
-from hypothesis import strategies as st
 
 import forklake
 from forklake.store.tables import TABLES
 from tests.property.merge_checks import Rows, rows_of
 from tests.property.test_merges import Run
+from tests.property.told import play_seeds
 
 STEPS = 30
 PROGRAMS = {"sqlite": 12, "duckdb": 1, "postgresql": 4}
@@ -122,20 +121,11 @@ class CleaningRun(Run):
 def test_cleaning_loses_nothing_and_leaves_nothing(
     lake: forklake.Lake, backend: str, raw: SQL, tmp_path: Path
 ) -> None:
-    scale = 20 if settings().max_examples > 1000 else 1
-
-    @settings(
-        max_examples=PROGRAMS[backend] * scale,
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(seed=st.integers(0, 2**32))
-    def programs(seed: int) -> None:
-        note(f"seed {seed}")
-        run = CleaningRun(lake, Random(seed), raw)
+    def play(random: Random) -> None:
+        run = CleaningRun(lake, random, raw)
         for _ in range(STEPS):
             run.step()
         run.look()
         run.finish(tmp_path / "files")
 
-    programs()
+    play_seeds(play, programs=PROGRAMS[backend])

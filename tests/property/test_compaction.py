@@ -7,11 +7,9 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from hypothesis import HealthCheck, Phase, given, note, settings
-from hypothesis import strategies as st
-
 import forklake
 from tests.invariants import check_files
+from tests.property.told import play_seeds
 
 STEPS = 14
 PROGRAMS = {"sqlite": 6, "duckdb": 1, "postgresql": 4}
@@ -160,20 +158,11 @@ def same(found: Any) -> bool:
 
 
 def test_a_table_that_is_compacted_is_what_it_would_be_without(lake: forklake.Lake, backend: str) -> None:
-    scale = 20 if settings().max_examples > 1000 else 1
-
-    @settings(
-        max_examples=PROGRAMS[backend] * scale,
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(seed=st.integers(0, 2**32))
-    def programs(seed: int) -> None:
-        note(f"seed {seed}")
-        pair = Pair(lake, Random(seed))
+    def play(random: Random) -> None:
+        pair = Pair(lake, random)
         for _ in range(STEPS):
             pair.step()
         pair.compare()
         check_files(lake, [catalog.name for catalog in pair.catalogs])
 
-    programs()
+    play_seeds(play, programs=PROGRAMS[backend])

@@ -6,12 +6,10 @@ from random import Random
 from unittest.mock import patch
 from uuid import uuid4
 
-from hypothesis import HealthCheck, Phase, given, note, settings
-from hypothesis import strategies as st
-
 import forklake
 from forklake.index import coverage
 from tests.index_checks import check_entries, segments_of, uncovered_files
+from tests.property.told import play_seeds
 
 STEPS = 16
 PROGRAMS = {"sqlite": 5, "duckdb": 1, "postgresql": 3}
@@ -81,21 +79,12 @@ class Story:
 
 
 def test_indexes_are_complete_after_any_history(lake: forklake.Lake, backend: str) -> None:
-    scale = 20 if settings().max_examples > 1000 else 1
-
-    @settings(
-        max_examples=PROGRAMS[backend] * scale,
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(seed=st.integers(0, 2**32))
-    def programs(seed: int) -> None:
-        note(f"seed {seed}")
-        story = Story(lake, Random(seed))
+    def play(random: Random) -> None:
+        story = Story(lake, random)
         with patch.object(coverage, "FAN_IN", 3):
             for number in range(STEPS):
                 story.step(number)
             story.check()
         assert lake.check().differences == ()
 
-    programs()
+    play_seeds(play, programs=PROGRAMS[backend])

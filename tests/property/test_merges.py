@@ -13,13 +13,11 @@ from random import Random
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from hypothesis import HealthCheck, Phase, given, note, settings
-from hypothesis import strategies as st
-
 import forklake
 from forklake.errors import MergeConflict
 from tests.invariants import check_files
 from tests.property.merge_checks import Rows, check_feed, merged, rows_of
+from tests.property.told import play_seeds
 
 STEPS = 25
 PROGRAMS = {"sqlite": 20, "duckdb": 2, "postgresql": 8}
@@ -307,22 +305,13 @@ class Run:
 
 
 def test_a_merge_brings_exactly_what_the_other_side_has_not_seen(lake: forklake.Lake, backend: str) -> None:
-    scale = 20 if settings().max_examples > 1000 else 1
-
-    @settings(
-        max_examples=PROGRAMS[backend] * scale,
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(seed=st.integers(0, 2**32))
-    def programs(seed: int) -> None:
-        note(f"seed {seed}")
-        run = Run(lake, Random(seed))
+    def play(random: Random) -> None:
+        run = Run(lake, random)
         for _ in range(STEPS):
             run.step()
         check_files(lake, run.known)
 
-    programs()
+    play_seeds(play, programs=PROGRAMS[backend])
 
 
 def test_a_table_that_its_maker_dropped_again_leaves_another_of_its_name_alone(lake: forklake.Lake) -> None:

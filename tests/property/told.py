@@ -41,6 +41,23 @@ def tell(play: Play, *, programs: int, steps: int, share: int = 0) -> None:
     run()
 
 
+def play_seeds(play: Callable[[Random], None], *, programs: int) -> None:
+    """Play so many programs that draw their steps as they go; a soak plays twenty times as many."""
+    scale = 20 if settings().max_examples > 1000 else 1
+
+    @settings(
+        max_examples=programs * scale,
+        phases=(Phase.explicit, Phase.reuse, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(seed=st.integers(0, 2**32))
+    def run(seed: int) -> None:
+        note(f"seed {seed}")
+        play(Random(seed))
+
+    run()
+
+
 def shortened(play: Play, program: list[int], error: Exception) -> list[int]:
     """As few steps as fail in the same way, as far as that can be found in a little time."""
     until, size = time.monotonic() + SHORTEN_SECONDS, len(program) // 2
