@@ -22,7 +22,7 @@ ALL = 2**31 - 1
 MOST_NAMED = 2000
 """Up to how many files are named one by one in a query; beyond, it reads those of the whole table."""
 FEW_NAMED = 100
-"""Up to how many files are named where a span of numbers would do as well."""
+"""Up to how many inlined files are named where a span of numbers would do as well."""
 _ID = itemgetter(0)
 
 
@@ -140,16 +140,15 @@ class FileReader:
 
         `inlined` are files without delete files, of which only the latter is asked.
         """
-        listed = [file.id for file in files]
+        named = [file.id for file in files]
         deletes: dict[DataFileId, DeleteFile] = {
-            row[0]: delete_file(row) for row in self._of("delete_files", listed)
+            row[0]: delete_file(row) for row in self._of("delete_files", named)
         }
-        listed += inlined
-        lost = self._inlined_deletes(listed)
-        wanted = set(listed) if lost else set[DataFileId]()
+        lost = self._inlined_deletes(named, inlined)
+        wanted = {*named, *inlined} if lost else set[DataFileId]()
         positions: dict[DataFileId, list[int]] = {}
         before: Counter[DataFileId] = Counter()
-        for file, position, begin in sorted(lost):
+        for file, position, begin in sorted(set(lost)):
             if file in wanted:
                 positions.setdefault(file, []).append(position)
                 before[file] += file in deletes and deletes[file].is_younger(begin)
@@ -269,11 +268,13 @@ class FileReader:
             names.setdefault(mapping, []).append(MappedName(target, source, None, bool(is_partition)))
         return {key: NameMapping(key, tuple(found), kinds[key]) for key, found in names.items()}
 
-    def _inlined_deletes(self, files: Sequence[DataFileId]) -> list[Row]:
-        """Of these files, and if they are many also of others that were made between them."""
-        if len(files) <= FEW_NAMED:
-            return self._of("inlined_deletes", files)
-        return self._rows("inlined_deletes_between", first=min(files), last=max(files))
+    def _inlined_deletes(self, files: Sequence[DataFileId], inlined: Sequence[DataFileId]) -> list[Row]:
+        """Of these files, and if many of them are inlined also of others that were made between those."""
+        if len(inlined) <= FEW_NAMED:
+            return self._of("inlined_deletes", [*files, *inlined])
+        # Every inlined file comes with a plan, so hardly any other lies between.
+        between = self._rows("inlined_deletes_between", low=min(inlined), high=max(inlined))
+        return [*self._of("inlined_deletes", files), *between]
 
     def _of(self, statement: str, files: Sequence[DataFileId]) -> list[Row]:
         """Rows about these files, or about all files of the table if these are many."""

@@ -103,3 +103,18 @@ def test_deletes_of_many_writes_are_looked_up_by_a_span_of_files(
         (place.file, place.live_rows) for place in again
     ]
     assert table.scan().count() == sum(place.live_rows for place in parts) == len(expected) == 9
+
+
+def test_deletes_of_a_file_between_small_writes_count_once(
+    catalog: forklake.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "FEW_NAMED", 1)
+    table = catalog.create_table("t", "id INT")
+    table.set_option("data_inlining_row_limit", 2)
+    for some in (range(2), range(2, 9), range(9, 10)):
+        table.append([{"id": at} for at in some])
+    table.delete("id = 1 OR id = 4")
+    plan = table.scan().plan()
+    assert [place.live_rows for place in (*plan.files, *plan.rows)] == [6, 1, 1]
+    assert sorted(row["id"] for row in table.scan().to_pylist()) == [0, 2, 3, 5, 6, 7, 8, 9]
+    assert table.scan("id < 5").count() == 3

@@ -201,10 +201,10 @@ SELECT data_file_id, position, begin_snapshot
  WHERE catalog_id = $catalog AND table_id = $table AND data_file_id IN ids($files) AND begin_snapshot <= $at;
 
 -- name: inlined_deletes_between
--- For many files: DuckDB takes as long for the text of a thousand numbers as for all else.
+-- For many inlined files: DuckDB takes as long for the text of a thousand numbers as for all else.
 SELECT data_file_id, position, begin_snapshot
   FROM visible_inlined_delete
- WHERE catalog_id = $catalog AND table_id = $table AND data_file_id BETWEEN $first AND $last AND begin_snapshot <= $at;
+ WHERE catalog_id = $catalog AND table_id = $table AND data_file_id BETWEEN $low AND $high AND begin_snapshot <= $at;
 
 -- name: totals
 -- How many files, rows and bytes a table has, and how many rows were deleted through files and inline. Delete files
