@@ -95,6 +95,14 @@ class _Scheduling(LoadScopeScheduling):
             del self.assigned_work[node][scope]
 
 
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One process more than cores: that of Spark's tests waits for Java, and Java for it."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
+
+
 # Not by marks: with pytest 9, groups of pytest-xdist 3.8 have no effect.
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     return _Scheduling(config, log)
