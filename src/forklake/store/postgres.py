@@ -107,9 +107,7 @@ class PostgresDatabase:
         }
         self.pool = ConnectionPool(self._open_wire, most=pool_size, usable=Wire.is_usable)
         self._in_flight = CommitsInFlight(self)
-        self._pid = os.getpid()
-        self._first: Connection | None = self._connect()
-        """What the first statement goes through."""
+        self._connect().close()
 
     def rows(self, statement: str, /, **params: object) -> list[Row]:
         """Run one query outside any transaction. It only reads, so it may be tried again."""
@@ -174,9 +172,6 @@ class PostgresDatabase:
     def close(self) -> None:
         """Give back every connection."""
         self.pool.close()
-        first = self._take_first()
-        if first is not None:
-            first.close()
 
     def _rows_once(self, statement: str, params: Mapping[str, object]) -> list[Row]:
         with translated(self.url), self.pool.connection() as wire:
@@ -194,14 +189,9 @@ class PostgresDatabase:
             # No name of a host has such characters, or parts of such length.
             raise_alone(StoreUnavailable(f"{self.url} cannot be reached: there is no host of that name"))
 
-    def _take_first(self) -> Connection | None:
-        # A forked child must leave that of its parent alone.
-        first, self._first = self._first, None
-        return first if self._pid == os.getpid() else None
-
     def _open_wire(self) -> Wire:
         try:
-            connection = self._take_first() or self._connect()
+            connection = self._connect()
         except StoreUnavailable as error:
             # The server was there before, so it may come back.
             raise Interrupted(str(error)) from error
