@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from forklake.engine.local import Engine
+from forklake.engine.plain_files import PlainFile, plain_file
 from forklake.engine.scan_sql import POSITION, Relation, Wanted, relation
 from forklake.engine.select import ALIAS
 from forklake.engine.sql_text import shown, shown_as
@@ -47,19 +48,34 @@ def _whole(plan: ScanPlan, files: tuple[ScanFile, ...] | list[ScanFile]) -> Scan
 
 
 def _rows(engine: Engine, plan: ScanPlan, columns: Columns) -> Iterator[pa.RecordBatch]:
-    source = relation(plan, engine.storage, Wanted(columns, place=True))
-    file, sql = plan.files[0].file, _in_order(source, columns)
-    count = 0
-    for batch in engine.stream(sql, source.tables, plan):
-        positions = batch.column(len(columns)).to_numpy()
-        if not np.array_equal(positions, np.arange(count, count + batch.num_rows)):
-            raise StorageError(f"rows of {file.path} did not come in the order of the file: run it again")
-        count += batch.num_rows
-        yield _named(batch, columns)
+    file, count = plan.files[0].file, 0
+    engine.verify(plan)
+    with plain_file(engine.storage, file, columns) as plain:
+        for batch in _queried(engine, plan, columns) if plain is None else _read(plain, columns):
+            count += batch.num_rows
+            yield batch
     if count != file.record_count:
         raise StorageError(
             f"{file.path} has {count} rows, and {file.record_count} were committed: restore it"
         )
+
+
+def _read(plain: PlainFile, columns: Columns) -> Iterator[pa.RecordBatch]:
+    for group in range(plain.parquet.metadata.num_row_groups):
+        rows = plain.read(group).select([plain.names[str(column.id)] for column in columns])
+        yield from rows.rename_columns([str(column.id) for column in columns]).to_batches()
+
+
+def _queried(engine: Engine, plan: ScanPlan, columns: Columns) -> Iterator[pa.RecordBatch]:
+    source = relation(plan, engine.storage, Wanted(columns, place=True))
+    count = 0
+    for batch in engine.stream(_in_order(source, columns), source.tables, plan):
+        positions = batch.column(len(columns)).to_numpy()
+        if not np.array_equal(positions, np.arange(count, count + batch.num_rows)):
+            path = plan.files[0].file.path
+            raise StorageError(f"rows of {path} did not come in the order of the file: run it again")
+        count += batch.num_rows
+        yield _named(batch, columns)
 
 
 def _in_order(source: Relation, columns: Columns) -> str:

@@ -143,6 +143,8 @@ def _hashed(array: pa.Array, form: str, seed: np.ndarray) -> np.ndarray:
     if form.startswith("DECIMAL"):
         return xxh64.of_int64(_halves(array)[:, 0], seed)
     if kind.is_fixed_size_binary(array.type):
+        if array.type.byte_width == 16:
+            return xxh64.of_words(_bytes(array).view("<u8").reshape(-1, 2), seed)
         starts = np.arange(len(array), dtype=np.int64) * array.type.byte_width
         return xxh64.of_bytes(_bytes(array), starts, np.full(len(array), array.type.byte_width), seed)
     if form in ("STRING", "BINARY"):

@@ -215,6 +215,9 @@ class _LongestRun:
 
 def _differs(column: pa.ChunkedArray) -> np.ndarray:
     """Whether each value but the first is another than that before it."""
+    if column.null_count == 0 and kind.is_integer(column.type):
+        values = column.to_numpy()
+        return values[1:] != values[:-1]
     before, after = column.slice(0, len(column) - 1), column.slice(1)
     other = pc.fill_null(pc.not_equal(before, after), False).to_numpy(zero_copy_only=False)
     nulls = pc.not_equal(before.is_null(), after.is_null()).to_numpy(zero_copy_only=False)

@@ -18,7 +18,6 @@ from forklake.errors import StorageError, UnreadableIndex
 from forklake.index.kind import SegmentFile
 from forklake.index.recent import Recent
 from forklake.lazy.arrow import pa, pq
-from forklake.lazy.numpy import np
 from forklake.model.index import SegmentSummary
 
 ORDINAL, POSITION = "ordinal", "position"
@@ -206,7 +205,9 @@ def _fetched(file: SegmentFile, footer: Footer, groups: Sequence[int], columns: 
 
 
 def _copied(table: pa.Table) -> pa.Table:
-    return table.take(pa.array(np.arange(table.num_rows)))
+    # Written down, a slice is nothing but its own rows, and that takes a tenth of what `take` does.
+    batches = [pa.ipc.read_record_batch(batch.serialize(), table.schema) for batch in table.to_batches()]
+    return pa.Table.from_batches(batches, table.schema)
 
 
 @contextmanager

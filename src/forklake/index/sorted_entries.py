@@ -44,8 +44,29 @@ def _order(table: pa.Table, keys: Sequence[str]) -> pa.Array:
     if len(keys) == 1 and kind.is_integer(table.schema.field(keys[0]).type):
         column = table.column(keys[0])
         if column.null_count == 0:
-            return pa.array(np.argsort(column.to_numpy(), kind="stable"))
+            return pa.array(stable_order(column.to_numpy()))
     return pc.sort_indices(table, sort_keys=[(key, "ascending") for key in keys])
+
+
+def stable_order(values: np.ndarray) -> np.ndarray:
+    """What `np.argsort(values, kind="stable")` gives, in less than half the time if values are spread out.
+
+    NumPy sorts numbers of 16 bits by radix: twice for the first 32 bits that tell values apart.
+    """
+    if len(values) < 2 or values.dtype.itemsize < 8:
+        return np.argsort(values, kind="stable")
+    # Above the lowest, as if there were no sign: subtraction is modulo 2^64.
+    above = values.view(np.uint64) - values.min().view(np.uint64)
+    rest = max(0, int(above.max()).bit_length() - 32)
+    above >>= np.uint64(rest)
+    order = np.argsort(above.astype(np.uint16), kind="stable")
+    order = order[np.argsort((above >> np.uint64(16)).astype(np.uint16)[order], kind="stable")]
+    if rest:
+        # Few are left that differ in the last bits alone, and what is nearly in order is sorted quickly.
+        found = values[order]
+        if (found[1:] < found[:-1]).any():
+            order = order[np.argsort(found, kind="stable")]
+    return order
 
 
 def sorted_tables(tables: Iterable[pa.Table], keys: Sequence[str], scratch: Path) -> Generator[pa.Table]:

@@ -30,7 +30,7 @@ _SHARE = 8
 """Beyond, at most one of so many: reading all of them is not slower then."""
 _FEW_PLACES, _ROWS_PER_PLACE = 8, 16_384
 """Up to so many rows of a file are read by their positions, and more in proportion to its rows."""
-_MOST_FILES = 64
+MOST_FILES = 64
 """In how many files rows are read by their positions: each is a query of its own."""
 
 _HELD = frozenset(
@@ -75,6 +75,8 @@ class Narrowed:
     """Of files with few rows that may match, where these are."""
     held: Mapping[DataFileId, pa.Table] = field(default_factory=dict[DataFileId, "pa.Table"])
     """Of some files the rows that may match, as an index holds them: `position`, and columns by column id."""
+    found: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, "Positions"])
+    """Of all files that indexes were asked about and that have such rows, where these are, few or many."""
     uses: tuple[IndexUse, ...] = ()
 
 
@@ -191,16 +193,29 @@ class _Asking:
         """What the answers are worth."""
         pruned: dict[DataFileId, str] = {}
         wanted: dict[DataFileId, Positions] = {}
+        said = self._said()
         for file, found in answers.items():
             if len(found) == 0:
-                names = sorted(name for name, asked in self.asked.items() if file in asked)
-                pruned[file] = f"no row is in index {', '.join(names)}"
+                pruned[file] = said(file)
             elif len(found) <= max(_FEW_PLACES, self.files[file].record_count // _ROWS_PER_PLACE):
                 wanted[file] = found
-        if len(wanted) > _MOST_FILES:
+        if len(wanted) > MOST_FILES:
             wanted = {}
         held = {file: rows for file, rows in self.held.items() if file not in pruned}
-        return Narrowed(pruned, wanted, held, tuple(self._uses(pruned, wanted)))
+        found = {file: positions for file, positions in answers.items() if file not in pruned}
+        return Narrowed(pruned, wanted, held, found, tuple(self._uses(pruned, wanted)))
+
+    def _said(self) -> Callable[[DataFileId], str]:
+        """Which indexes have no row of a file, in words; mostly the same for all files."""
+        words: dict[tuple[str, ...], str] = {}
+
+        def said(file: DataFileId) -> str:
+            names = tuple(name for name, asked in self.asked.items() if file in asked)
+            if names not in words:
+                words[names] = f"no row is in index {', '.join(sorted(names))}"
+            return words[names]
+
+        return said
 
     def _uses(
         self, pruned: Mapping[DataFileId, str], wanted: Mapping[DataFileId, Positions]
@@ -287,12 +302,12 @@ class _Asking:
 
 def _covered(columns: Sequence[Column], needed: Collection[ColumnId] | None) -> frozenset[ColumnId] | None:
     known = {column.id: column for column in columns}
-    if not needed or not all(_is_whole(known[number]) for number in needed if number in known):
+    if not needed or not all(is_whole(known[number]) for number in needed if number in known):
         return None
     return frozenset(needed)
 
 
-def _is_whole(column: Column) -> bool:
+def is_whole(column: Column) -> bool:
     """Whether values in Arrow tables are those that files have, whoever reads them."""
     return isinstance(column.data_type, Decimal) or (
         isinstance(column.data_type, Scalar) and column.data_type.name in _HELD
