@@ -18,7 +18,7 @@ def shared() -> Iterator[None]:
 
     Those of buckets keep their own, for it has credentials, and so do those that are told their threads.
     """
-    spare: list[duckdb.DuckDBPyConnection] = []
+    spare: dict[bool, list[duckdb.DuckDBPyConnection]] = {False: [], True: []}
     owner = os.getpid()
     open_new, close = Engine._open, Engine.close
 
@@ -26,20 +26,20 @@ def shared() -> Iterator[None]:
         # In a forked child, the threads of the parent's are gone.
         return engine.storage.is_local and engine._threads is None and os.getpid() == owner
 
-    def take(engine: Engine) -> duckdb.DuckDBPyConnection:
+    def take(engine: Engine, *, few: bool = False) -> duckdb.DuckDBPyConnection:
         if may_share(engine):
             with engine._opening:
-                if engine._database is None and spare:
-                    engine._database = spare.pop()
-        return open_new(engine)
+                if few not in engine._databases and spare[few]:
+                    engine._databases[few] = spare[few].pop()
+        return open_new(engine, few=few)
 
     def leave(engine: Engine) -> None:
         if may_share(engine):
             with engine._opening:
-                database, engine._database = engine._database, None
-            if database is not None:
-                if _as_new(database) and len(spare) < 4:
-                    spare.append(database)
+                databases, engine._databases = engine._databases, {}
+            for few, database in databases.items():
+                if _as_new(database, few) and len(spare[few]) < 4:
+                    spare[few].append(database)
                 else:
                     database.close()
         close(engine)
@@ -48,13 +48,13 @@ def shared() -> Iterator[None]:
         patch.setattr(Engine, "_open", take)
         patch.setattr(Engine, "close", leave)
         yield
-    for database in spare:
+    for database in (*spare[False], *spare[True]):
         database.close()
 
 
-def _as_new(database: duckdb.DuckDBPyConnection) -> bool:
+def _as_new(database: duckdb.DuckDBPyConnection, few: bool) -> bool:
     try:
-        database.execute("RESET GLOBAL threads")
+        database.execute("SET GLOBAL threads = 1" if few else "RESET GLOBAL threads")
     except duckdb.Error:
         # A test broke it, or closed it.
         return False

@@ -39,7 +39,15 @@ from forklake.data.parquet.foreign_files import By, Inspection
 from forklake.engine.condition import condition_of
 from forklake.engine.dml import find_rows, updated_rows
 from forklake.engine.locate_row import RowPlace, locate_row
-from forklake.engine.upsert import Join, bounds_of, matched_rows, unmatched_rows
+from forklake.engine.rows_by_position import with_rows_found
+from forklake.engine.upsert import (
+    Join,
+    bounds_of,
+    columns_read,
+    matched_places,
+    matched_rows,
+    unmatched_rows,
+)
 from forklake.errors import CommitConflict, InvalidArgument
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Table
@@ -305,11 +313,14 @@ class RowVerbs(ResultFormats):
             clauses = MergeClauses.read(join, table.columns, *asked)
             # Rows that meet none of the source may be anywhere.
             where = self._key_range(join) if by_source == "ignore" else None
-            plan = self._plan_merge(draft, table, join, where)
+            plan = self._plan_merge(draft, table, join, where, table.columns)
             return merge_by_clauses(self._scope.context, draft, table, plan, join, clauses, progress)
         new_values = matched_values(when_matched, join, table.columns)
         inserted_values = unmatched_values(when_not_matched, join, table.columns)
-        plan = self._plan_merge(draft, table, join, self._key_range(join))
+        read = tuple(join.keys)
+        if new_values is not None:
+            read = columns_read(table.columns, join, new_values)
+        plan = self._plan_merge(draft, table, join, self._key_range(join), read)
         arrived = Arrived()
         if inserted_values is not None:
             chosen = tuple(column for column in table.columns if column.name in inserted_values)
@@ -324,7 +335,7 @@ class RowVerbs(ResultFormats):
                 self._scope.context, draft, table, counted, lambda: places.found(twice="refused")
             )
         elif when_matched == "delete":
-            places, batches = matched_rows(engine, plan, join, {})
+            places, batches = matched_places(engine, plan, join)
             for _ in counted_rows(batches, progress, "delete from", draft, table):
                 pass
             deleted = draft.staged(table).delete(places.found(twice="allowed"))
@@ -332,10 +343,13 @@ class RowVerbs(ResultFormats):
         draft.staged(table).looked |= bool(arrived.count)
         return RowsMerged(updated, deleted, arrived.count)
 
-    def _plan_merge(self, draft: Draft, table: Table, join: Join, where: Predicate | None) -> ScanPlan:
+    def _plan_merge(
+        self, draft: Draft, table: Table, join: Join, where: Predicate | None, read: Columns
+    ) -> ScanPlan:
         """The files and rows that may meet a row of the source; all if nothing is known of its keys."""
         storage = None if where is None else self._scope.context.storage
-        return plan_scan(draft.source(table), where, storage, join.key_values)
+        plan = plan_scan(draft.source(table), where, storage, join.key_values)
+        return with_rows_found(self._scope.context.engine, plan, read)
 
     def _key_range(self, join: Join) -> Predicate | None:
         """What rows of the table meet that meet one of the source."""
@@ -392,7 +406,11 @@ class RowVerbs(ResultFormats):
                 staged.retire(place)
             return sum(place.live_rows for place in places)
         engine = self._scope.context.engine
-        plan = plan_scan(draft.source(table), condition_of(engine, where, table.columns), engine.storage)
+        condition = condition_of(engine, where, table.columns)
+        plan = plan_scan(draft.source(table), condition, engine.storage)
+        if condition is not None:
+            read = tuple(column for column in table.columns if column.name in condition.columns)
+            plan = with_rows_found(engine, plan, read)
         steps = row_steps(progress, "delete from", draft, table)
         found = find_rows(engine, plan, steps.add)
         steps.end()

@@ -35,7 +35,8 @@ class Engine:
         self.storage = storage
         self._threads = threads
         self._verifier = Verifier(storage)
-        self._database: duckdb.DuckDBPyConnection | None = None
+        self._databases: dict[bool, duckdb.DuckDBPyConnection] = {}
+        """By whether they are for queries that read few rows."""
         self._opening = threading.Lock()
 
     @contextmanager
@@ -45,7 +46,7 @@ class Engine:
         """A connection of one's own that knows some Arrow tables; errors become ours and name the file."""
         if plan is not None:
             self.verify(plan)
-        cursor = self._open().cursor()
+        cursor = self._open(few=plan is not None and plan.reads_few).cursor()
         try:
             with translated(self.storage, plan):
                 for name, table in tables.items():
@@ -85,19 +86,21 @@ class Engine:
     def close(self) -> None:
         """Let go of everything."""
         with self._opening:
-            database, self._database = self._database, None
-        if database is not None:
+            databases, self._databases = self._databases, {}
+        for database in databases.values():
             database.close()
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
+    def _open(self, *, few: bool = False) -> duckdb.DuckDBPyConnection:
         with self._opening:
-            if self._database is None:
+            if few not in self._databases:
                 # What does not fit into memory goes where temporary files belong, not where we were started.
                 spill = Path(tempfile.gettempdir()) / f"forklake-{os.getpid()}-{id(self):x}.tmp"
-                threads = {} if self._threads is None else {"threads": self._threads}
+                # To hand a few rows from thread to thread takes longer than all that is done with them.
+                number = 1 if few else self._threads
+                threads = {} if number is None else {"threads": number}
                 database = duckdb.connect(":memory:", config={"temp_directory": str(spill), **threads})
                 for setting in _SETTINGS:
                     database.execute(setting)
                 attach_storage(database, self.storage)
-                self._database = database
-            return self._database
+                self._databases[few] = database
+            return self._databases[few]

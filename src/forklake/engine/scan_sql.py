@@ -301,9 +301,10 @@ def _rows(parts: Sequence[ScanRows], first: int, wanted: Wanted) -> pa.Table:
 
 def _held(plan: ScanPlan, wanted: Wanted) -> list[ScanFile]:
     """The files of which an index holds all that is wanted of their rows, but what files alone know."""
-    if not plan.held or wanted.row_id or wanted.snapshot or wanted.begin or wanted.file_name:
+    if not plan.held or wanted.snapshot or wanted.begin or wanted.file_name:
         return []
     names = {str(column.id) for column in wanted.columns}
+    names |= {ROW_ID_NAME} if wanted.row_id else set()
     return [
         file
         for file in plan.files
@@ -321,6 +322,7 @@ def _rows_held(plan: ScanPlan, files: Sequence[ScanFile], storage: Storage, want
             rows = rows.filter(pc.invert(pc.is_in(rows.column("position"), lost)))
         columns = {f"c{column.id}": rows.column(str(column.id)) for column in wanted.columns}
         place = pa.repeat(pa.scalar(at, pa.int64()), rows.num_rows)
+        columns |= {ROW_ID: rows.column(ROW_ID_NAME)} if wanted.row_id else {}
         found.append(pa.table({**columns, PLACE: place, POSITION: rows.column("position")}))
     return pa.concat_tables(found)
 

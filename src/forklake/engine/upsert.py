@@ -59,7 +59,8 @@ def matched_rows(
 ) -> tuple[Places, Iterator[pa.RecordBatch]]:
     """Rows of the table that meet one of the source, with new values and the ids that they had."""
     columns = plan.table.columns
-    source = relation(plan, engine.storage, Wanted(columns, row_id=True, place=True))
+    read = columns_read(columns, join, assignments)
+    source = relation(plan, engine.storage, Wanted(read, row_id=True, place=True))
     values = {
         column.name: assigned(column, assignments.get(column.name, f"{TARGET}.{quoted(column.name)}"))
         for column in columns
@@ -70,6 +71,36 @@ def matched_rows(
     rows = computed_rows(engine, plan, values, extras, rest, {**source.tables, SOURCE_ROWS: join.rows})
     places = Places(source.places)
     return places, rewritten(rows, columns, places)
+
+
+def matched_places(engine: Engine, plan: ScanPlan, join: Join) -> tuple[Places, Iterator[pa.RecordBatch]]:
+    """The places of rows of the table that meet one of the source, complete when they have been read."""
+    source = relation(plan, engine.storage, Wanted(tuple(join.keys), place=True))
+    join = join.among(source.places)
+    rest = f"FROM ({source.sql}) AS {TARGET} JOIN {join.source} AS {SOURCE} ON {join.condition}"
+    extras = [f"{TARGET}.{name}" for name in (PLACE, POSITION)]
+    rows = computed_rows(engine, plan, {}, extras, rest, {**source.tables, SOURCE_ROWS: join.rows})
+    places = Places(source.places)
+
+    def noted() -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            places.add(batch)
+            yield batch
+
+    return places, noted()
+
+
+def columns_read(columns: Columns, join: Join, assignments: Mapping[str, str]) -> Columns:
+    """The columns of the table that a merge reads: of those that it replaces only what expressions name."""
+    texts = list(assignments.values())
+    keys = {key.name for key in join.keys}
+    return tuple(
+        column
+        for column in columns
+        if column.name in keys
+        or column.name not in assignments
+        or any(f"{TARGET}.{quoted(column.name)}" in text for text in texts)
+    )
 
 
 def unmatched_rows(

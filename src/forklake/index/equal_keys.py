@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf, prod
 
 from forklake.index.key_values import placed, plain, plain_type
+from forklake.index.recent import Recent
 from forklake.lazy.arrow import pa, pc
 from forklake.lazy.numpy import np
 from forklake.model.entities import Column
@@ -21,11 +22,21 @@ _MOST_COMBINED = 100_000
 _Values = tuple[Value, ...]
 
 
+_Asked = tuple[IndexSpec, Node, "pa.Table | None"]
+_LATELY: Recent[_Asked] = Recent(64 << 20, lambda asked: 1 + (0 if asked[2] is None else asked[2].nbytes))
+"""What was made of conditions lately: each is asked about several times, for every segment too."""
+
+
 def wanted_keys(spec: IndexSpec, node: Node) -> pa.Table | None:
     """The keys that rows must have for a condition to hold, as plain values by column id.
 
     None if it does not list them.
     """
+    # What is kept holds both of them, so that nothing else gets their ids.
+    return _LATELY.get((id(spec), id(node)), lambda: (spec, node, _wanted_keys(spec, node)))[2]
+
+
+def _wanted_keys(spec: IndexSpec, node: Node) -> pa.Table | None:
     lists = _lists(tuple(column.id for column in spec.keys), node)
     if lists is None or sum(prod(map(len, values)) for values in lists) > _most(spec):
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from forklake.index.equal_keys import matching, wanted_keys
-from forklake.index.found_rows import found
+from forklake.index.found_rows import ascending, found
 from forklake.index.key_hash import form_of, hashes
 from forklake.index.keyed_segment import (
     MOST_ROWS,
@@ -123,7 +123,7 @@ class Hash(ConditionKind):
             for form in map(tuple, footer.facts["forms"]):
                 if form not in known:
                     known[form] = _hashes_of(spec, keys, form)
-            wanted = np.unique(np.concatenate([known[tuple(form)] for form in footer.facts["forms"]]))
+            wanted = ascending(np.concatenate([known[tuple(form)] for form in footer.facts["forms"]]))
             hits += [(number, table) for table in _hits(spec, segment, footer, wanted, columns is not None)]
         if columns is not None:
             # They hold the keys, so that what only has the same hash is known.
@@ -141,14 +141,20 @@ def _hits(
     names = _layout(spec).schema.names if with_rows else [HASH, ORDINAL, POSITION]
     for first in range(0, len(groups), _AT_ONCE):
         table = read_groups(segment.file, footer, groups[first : first + _AT_ONCE], names)
-        entries = table.column(HASH).to_numpy()
-        low, high = np.searchsorted(wanted, [entries[0], entries[-1]], "left")
-        some = wanted[low : high + 1]
-        starts, ends = (np.searchsorted(entries, some, side) for side in ("left", "right"))
-        counts = ends - starts
-        at = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        if len(at):
-            yield table.take(pa.array(at))
+        # Batch by batch, as they are in memory: there is no need to copy all columns into one piece.
+        for batch in table.to_batches():
+            at = _places(batch.column(HASH).to_numpy(), wanted)
+            if len(at):
+                yield pa.Table.from_batches([batch.take(pa.array(at))])
+
+
+def _places(entries: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where entries have one of some hashes, both in order."""
+    low, high = np.searchsorted(wanted, [entries[0], entries[-1]], "left")
+    some = wanted[low : high + 1]
+    starts, ends = (np.searchsorted(entries, some, side) for side in ("left", "right"))
+    counts = ends - starts
+    return np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
 
 def _hashes_of(spec: IndexSpec, keys: pa.Table, form: Sequence[str]) -> np.ndarray:

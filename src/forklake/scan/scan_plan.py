@@ -30,6 +30,9 @@ from forklake.store.files import MOST_NAMED, FileReader
 _MOST_KEYS = 100
 """Up to how many single values the database compares with the bounds of each file."""
 
+_FEW_ROWS = 10_000
+"""As many as one thread reads before others have begun."""
+
 _AS_IT_IS = Narrowed()
 
 Positions: TypeAlias = "pa.Array"
@@ -175,6 +178,8 @@ class ScanPlan:
     """Of some files, where the rows are that may match: others need not be read."""
     held: Mapping[DataFileId, pa.Table] = field(default_factory=dict[DataFileId, "pa.Table"], repr=False)
     """Of some files the rows that may match, as an index holds them: `position`, and columns by column id."""
+    found: Mapping[DataFileId, Positions] = field(default_factory=dict[DataFileId, "Positions"], repr=False)
+    """Of all files that indexes know, where the rows are that may match, few or many."""
     indexes: tuple[IndexUse, ...] = ()
     """What indexes saved, those that could not be read included."""
     find_pruned: Callable[[], tuple[Pruned, ...]] = field(default=tuple, repr=False, compare=False)
@@ -183,6 +188,16 @@ class ScanPlan:
     def pruned(self) -> tuple[Pruned, ...]:
         """The files that need not be read; looked up when first asked for."""
         return self.find_pruned()
+
+    @property
+    def reads_few(self) -> bool:
+        """Whether indexes said where the rows are that are read, and these are few."""
+        if not (self.files and all(f.file.id in self.wanted or f.file.id in self.held for f in self.files)):
+            return False
+        counts = (
+            len(found.get(place.file.id, ())) for place in self.files for found in (self.wanted, self.held)
+        )
+        return sum(counts) + sum(place.file.record_count for place in self.rows) <= _FEW_ROWS
 
     def __repr__(self) -> str:
         """How much is read."""
@@ -302,6 +317,7 @@ def _finished(
         source.promoted,
         narrowed.wanted,
         narrowed.held,
+        narrowed.found,
         narrowed.uses,
         lambda: (
             *(() if predicate is None or not source.is_stored else _pruned(source, predicate)),

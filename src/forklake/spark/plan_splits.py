@@ -24,7 +24,7 @@ def only(plan: ScanPlan, places: Sequence[ScanFile | ScanRows]) -> ScanPlan:
     """A plan that reads some of its files, fit to be sent elsewhere."""
     files = tuple(place for place in places if isinstance(place, ScanFile))
     rows = tuple(place for place in places if isinstance(place, ScanRows))
-    return replace(plan, files=files, rows=rows, find_pruned=tuple)
+    return replace(plan, files=files, rows=rows, found={}, find_pruned=tuple)
 
 
 def _grouped(files: Sequence[ScanFile]) -> Iterator[list[ScanFile]]:
