@@ -34,12 +34,12 @@ from forklake.index.keyed_segment import (
 from forklake.index.kind import Alive, Found, Part, Segment, SegmentFile
 from forklake.index.kind_families import ConditionKind
 from forklake.index.segment_parquet import ORDINAL, POSITION, Footer, footer_of, kept, read_groups
-from forklake.lazy.arrow import pa
+from forklake.lazy.arrow import pa, pc
 from forklake.lazy.numpy import np
 from forklake.model.index import IndexSpec, Maintenance, Parameters, SegmentSummary, Support
-from forklake.model.sql.predicate_tree import Always, Node
+from forklake.model.sql.predicate_tree import Always, Node, ranges
 from forklake.model.types.data_types import DataType
-from forklake.model.types.sort_keys import LOWEST, key_of, max_key, min_key
+from forklake.model.types.sort_keys import HIGHEST, LOWEST, has_nan, key_of, max_key, min_key
 
 FORMAT, VERSION = "forklake-btree", 1
 _AT_ONCE = 32
@@ -101,7 +101,10 @@ class Btree(ConditionKind):
         part, _ = answered(spec, node)
         names = _names(spec, with_rows)
         hits: list[tuple[int, pa.Table]] = []
+        ends = _range_of(spec, part)
         for number, segment in enumerate(segments):
+            if _is_outside(segment, *ends):
+                continue
             footer = _footer(segment)
             groups = np.flatnonzero(_groups(spec, segment, footer, part)).tolist()
             for first in range(0, len(groups), _AT_ONCE):
@@ -116,9 +119,12 @@ class Btree(ConditionKind):
         whole = pa.table(wanted, [str(column.id) for column in spec.keys]).drop_null()
         values = [column.combine_chunks() for column in whole.columns]
         hits: list[tuple[int, pa.Table]] = []
+        ends = _ends(values[0], types[0])
         for number, segment in enumerate(segments):
+            if not len(whole) or _is_outside(segment, *ends):
+                continue
             footer = _footer(segment)
-            groups = groups_with(footer, values, types).tolist() if footer.rows and len(whole) else []
+            groups = groups_with(footer, values, types).tolist() if footer.rows else []
             for first in range(0, len(groups), _AT_ONCE):
                 chunk = groups[first : first + _AT_ONCE]
                 entries = read_groups(segment.file, footer, chunk, _names(spec, False))
@@ -128,6 +134,8 @@ class Btree(ConditionKind):
     def estimate(self, spec: IndexSpec, segment: Segment, node: Node) -> int:
         """The entries of the row groups to read; for keys that are listed, what the commonest has."""
         part, _ = answered(spec, node)
+        if _is_outside(segment, *_range_of(spec, part)):
+            return 0
         footer = _footer(segment)
         mask = _groups(spec, segment, footer, part)
         rows = int(np.array(footer.rows, np.int64)[mask].sum())
@@ -193,6 +201,32 @@ def _names(spec: IndexSpec, with_rows: bool) -> list[str]:
 
 def _footer(segment: Segment) -> Footer:
     return footer_of(segment.file, FORMAT, VERSION)
+
+
+def _range_of(spec: IndexSpec, node: Node) -> tuple[str, str]:
+    """Between which keys of the first column rows lie that match; anywhere if NULL may be among them."""
+    found = (one for one in ranges(node) if one.column_id == spec.keys[0].id)
+    return next(((one.low, one.high) for one in found), (LOWEST, HIGHEST))
+
+
+def _ends(values: pa.Array, type: DataType) -> tuple[str, str]:
+    """The lowest and the highest key of plain values."""
+    # NaN lies above all, and Arrow leaves it out.
+    if len(values) == 0 or (has_nan(type) and pc.any(pc.is_nan(values)).as_py()):
+        return LOWEST, HIGHEST
+    ends = pc.min_max(values)
+    low, high = (_raw(pa.array([end.as_py()], values.type), type)[0] for end in (ends["min"], ends["max"]))
+    return _text(low, type, min_key), _text(high, type, max_key)
+
+
+def _is_outside(segment: Segment, low: str, high: str) -> bool:
+    """Whether all that a segment has lies outside of a range: it is not opened then."""
+    if (low, high) == (LOWEST, HIGHEST):
+        return False
+    facts = segment.file.facts
+    if facts.min_key is None or facts.max_key is None:
+        return False
+    return facts.min_key > high or facts.max_key < low
 
 
 def _fences_of(spec: IndexSpec, segment: Segment, footer: Footer) -> Fences:

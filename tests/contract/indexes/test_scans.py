@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import forklake
+from forklake.scan.scan_plan import plan_scan
 from tests.index_kinds import data_files
 from tests.index_segments import build_segment, stage_segment
 
@@ -140,6 +141,43 @@ def test_what_cannot_be_read_is_scanned(people: forklake.Table, tmp_path: Path) 
     for path in tmp_path.rglob("index-*"):
         path.unlink()
     assert found(people, "id = 101 OR mail = 'u3@x'") == [3, 101]
+
+
+def test_segments_of_other_keys_are_not_opened(catalog: forklake.Catalog) -> None:
+    table = catalog.create_table("t", "n BIGINT, word VARCHAR, x DOUBLE, u UUID, at TIMESTAMP")
+    table.set_option("data_inlining_row_limit", 0)
+    for first in (10, 20, 30):
+        rows = [
+            f"({n}, 'w{n}', {n} / 2, 'ffffffff-0000-4000-8000-0000000000{n}', "
+            f"TIMESTAMP '2026-01-01 00:00:00.5' + INTERVAL {n} DAY)"
+            for n in range(first, first + 10)
+        ]
+        catalog.sql(f"INSERT INTO t VALUES {', '.join(rows)}, (NULL, NULL, NULL, NULL, NULL)")
+    files = data_files(table)
+    for column in table.columns:
+        table.create_index(f"by_{column.name}", kind="btree", columns=[column.name], maintain="later")
+        made = [build_segment(table, f"by_{column.name}", [file]) for file in files]
+        for path in (made[0], made[2]):
+            Path(table._scope.context.storage.address(path)).unlink()
+    (row,) = table.scan("n = 25").to_pylist()
+    for key, value in row.items():
+        for where, is_known in (
+            (f"{key} = '{value}'", True),
+            (f"{key} >= '{value}' AND {key} <= '{value}'", True),
+            (f"{key} = '{value}' OR {key} IS NULL", False),
+        ):
+            plan = table.scan(where).plan()
+            (use,) = (use for use in plan.indexes if use.index == f"by_{key}")
+            assert (use.problem is None) == is_known, where
+            assert len(plan.files) == (1 if is_known else 3), where
+            assert table.scan(where).count() == (1 if is_known else 4), where
+        draft = table._scope.read()
+        definition = draft.table(table.id)
+        (number,) = (column.id for column in definition.columns if column.name == key)
+        keys = table.scan("n = 25", [key]).to_arrow().rename_columns([str(number)])
+        plan = plan_scan(draft.source(definition), None, table._scope.context.storage, keys)
+        (use,) = (use for use in plan.indexes if use.index == f"by_{key}")
+        assert (use.problem, len(plan.files)) == (None, 1)
 
 
 def test_columns_that_were_altered(catalog: forklake.Catalog) -> None:
