@@ -46,6 +46,12 @@ CONDITIONS = st.lists(
     max_size=4,
     unique=True,
 )
+QUERIES = (
+    "s, k FROM {t} ORDER BY s, k LIMIT 7",
+    "s, k FROM {t} ORDER BY s DESC NULLS FIRST, k DESC NULLS FIRST LIMIT 4 OFFSET 1",
+    "s FROM {t} WHERE s > 's2' ORDER BY s DESC LIMIT 5",
+    "id, s FROM {t} WHERE k = 3 ORDER BY id",
+)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
@@ -166,6 +172,9 @@ class History:
         for where in conditions:
             counts = [self.catalog.sql(f"SELECT count(*) AS n FROM {name} WHERE {where}") for name in NAMES]
             assert counts[0].to_pylist() == counts[1].to_pylist(), where
+        for query in QUERIES:
+            told = [self.catalog.sql(f"SELECT {query.format(t=name)}").to_pylist() for name in NAMES]
+            assert told[0] == told[1], query
         searches(plain, indexed)
 
 

@@ -10,6 +10,7 @@ from forklake.context.lake_context import LakeContext
 from forklake.engine.check_sql import check_statement
 from forklake.engine.query.errors import refused
 from forklake.engine.query.filters import own_filter, pushed_filters
+from forklake.engine.query.one_table import reads_of
 from forklake.engine.query.run import Parameters, TimeLimit, watched
 from forklake.engine.query.tables import VIRTUAL, QueryTable, files_outside
 from forklake.engine.query.tree import FunctionRef, Node, QueryTree, TableRef, expression_sql
@@ -373,6 +374,7 @@ class Binder:
             self._begin()
             if used and self._has_conditions:
                 pruning = self._pruning(used, queries)
+            self._find_reads(used, queries)
             self._plan(used, pruning)
             self._create_views()
             self._find_lists(queries)
@@ -438,6 +440,11 @@ class Binder:
         sql = query.sql(self.workbench)
         columns = {table.prefix: table.source.table.columns for table in used}
         return pushed_filters(self.workbench.connection, sql, self.used(sql), columns)
+
+    def _find_reads(self, used: Sequence[QueryTable], queries: Sequence[Query]) -> None:
+        """Tell the one table of a query what is read of it."""
+        if len(used) == len(self._queries) == len(queries) == 1 and not queries[0].lists:
+            used[0].reads = reads_of(queries[0].tree, used[0].source.table.columns, self.params)
 
     def _begin(self) -> None:
         names = self.names

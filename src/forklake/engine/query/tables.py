@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from forklake.commit.staged import BUFFER, FIRST_ROW_ID, NOT_YET, ROWS_OF_A_FILE
 from forklake.data.storage.storage import Storage
 from forklake.engine.query.filters import stand_in_column
+from forklake.engine.query.one_table import Reads
 from forklake.engine.query.workbench import Workbench
 from forklake.engine.scan_sql import FILE_NAME, PLACE, POSITION, ROW_ID, SNAPSHOT, Relation, Wanted, relation
-from forklake.engine.sql_text import shown_as
+from forklake.engine.sql_text import shown_as, text
 from forklake.errors import UnknownType
 from forklake.lazy.arrow import pa
 from forklake.model.entities import Column
+from forklake.model.ids import ColumnId
 from forklake.model.names import quoted
 from forklake.model.sql.predicate import Predicate
 from forklake.model.types.arrow import to_arrow
 from forklake.model.types.data_types import Scalar, to_sql
+from forklake.scan.first_rows import with_first_rows
 from forklake.scan.scan_plan import ScanPlan, Source, plan_scan
 from forklake.store.retention import check_retained
 
@@ -52,8 +55,12 @@ class QueryTable:
     virtual: set[str] = field(default_factory=set[str])
     places: bool = False
     """Whether the rows have to be found again, to be changed."""
+    reads: Reads = field(default_factory=Reads)
+    """What the query reads of it, as far as that can be told."""
     plan: ScanPlan | None = None
     relation: Relation | None = None
+    shown: frozenset[ColumnId] = frozenset()
+    """The columns that are read."""
 
     @property
     def view(self) -> str:
@@ -73,13 +80,21 @@ class QueryTable:
 
     def read(self, storage: Storage, pruning: Predicate | None) -> ScanPlan:
         """Plan which files are read: those that may have rows that the query uses."""
-        plan = plan_scan(self.source, pruning, storage)
+        reads = Reads() if self.places else self.reads
+        plan = plan_scan(self.source, pruning, storage, needed=reads.columns)
+        if reads.first is not None:
+            indexes = self.source.find_indexes()
+            plan = with_first_rows(plan, indexes, storage, reads.first, reads.condition)
         reader = self.source.reader
         if self.source.is_stored:
             # It may have been expired while it was planned, and some of its rows be gone.
             check_retained(reader.database, reader.catalog, reader.at)
         self.plan = plan
         columns = self.source.table.columns
+        if plan.held and reads.columns is not None:
+            # Columns that no index has would have to be read from files.
+            columns = tuple(column for column in columns if column.id in reads.columns)
+        self.shown = frozenset(column.id for column in columns)
         wanted = Wanted(
             columns,
             row_id="rowid" in self.virtual or self.places,
@@ -97,7 +112,10 @@ class QueryTable:
         if found is None:
             raise AssertionError("a table is planned before its rows are shown")
         workbench.register(found.tables)
-        selected = [quoted(column.name) for column in self.source.table.columns]
+        selected = [
+            quoted(column.name) if column.id in self.shown else _not_read(column)
+            for column in self.source.table.columns
+        ]
         shown = {name: _VIRTUAL[name][0] for name in sorted(self.virtual)}
         if any(place.file.begin == NOT_YET for place in found.places):
             shown |= {name: sql for name, sql in _PROVISIONAL.items() if name in shown}
@@ -117,6 +135,12 @@ def files_outside(plan: ScanPlan, storage: Storage) -> Iterator[str]:
         for file in (place.file, place.file.deletes):
             if file is not None and not file.path_is_relative:
                 yield storage.address(file.path, False)
+
+
+def _not_read(column: Column) -> str:
+    """A column that the query does not use; if it did, that would be an error, and no wrong answer."""
+    message = text(f'column "{column.name}" was not read')
+    return f"CAST(error({message}) AS {to_sql(column.data_type)}) AS {quoted(column.name)}"
 
 
 def _arrow_type(column: Column) -> pa.DataType:
