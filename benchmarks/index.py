@@ -13,11 +13,12 @@ from pathlib import Path
 
 from benchmarks import index_search, index_tables
 from benchmarks.index_keys import keys
+from benchmarks.index_place_rows import place_rows
 from benchmarks.index_places import places
 from benchmarks.program import Program, begin
 from benchmarks.report import Section
 
-PARTS = ("keys", "places", "bm25", "vector", "find", "append", "held", "requests")
+PARTS = ("keys", "places", "place_rows", "bm25", "vector", "find", "append", "held", "requests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ def _measured(part: str, folder: Path, scale: Scale, program: Program) -> Sequen
             return [keys(folder, files, rows, rounds=rounds)]
         case "places":
             return [places(folder, scale.boxes, rounds=rounds)]
+        case "place_rows":
+            return [place_rows(folder, scale.boxes, rounds=rounds)]
         case "bm25":
             return [index_search.bm25(folder, scale.documents, rounds, program)]
         case "vector":

@@ -20,13 +20,14 @@ from benchmarks.distributed import BACKENDS, distributed
 from benchmarks.program import Program, begin
 from benchmarks.report import Section
 from benchmarks.spark_append import append
+from benchmarks.spark_index import index
 from benchmarks.spark_merge import merge
 from benchmarks.spark_point import point
 from benchmarks.spark_read import read
 from benchmarks.spark_shared import Bench, started
 from forklake.localpg import LocalPostgres
 
-PARTS = ("read", "source", "point", "append", "merge", "distributed")
+PARTS = ("read", "source", "point", "index", "append", "merge", "distributed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Scale:
     """How many files those rows are in."""
     source: int
     point_files: int
+    indexed: tuple[int, int]
+    """How many files, and the rows of each."""
     append: int
     tasks: int
     """How many tasks append those rows, each to a file, or to one of each partition."""
@@ -48,8 +51,8 @@ class Scale:
     distributed_files: int
 
 
-FULL = Scale(5, 3, 20_000_000, 20, 2_000_000, 5_000, 5_000_000, 8, 10_000_000, 20_000)
-QUICK = Scale(3, 3, 2_000_000, 4, 200_000, 500, 500_000, 4, 1_000_000, 2_000)
+FULL = Scale(5, 3, 20_000_000, 20, 2_000_000, 5_000, (100, 100_000), 5_000_000, 8, 10_000_000, 20_000)
+QUICK = Scale(3, 3, 2_000_000, 4, 200_000, 500, (20, 50_000), 500_000, 4, 1_000_000, 2_000)
 
 
 def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
@@ -62,6 +65,8 @@ def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
             yield from read(bench, rows=scale.source, files=files, rounds=rounds, source=True)
         case "point":
             yield point(bench, files=scale.point_files, rounds=slow)
+        case "index":
+            yield index(bench, files=scale.indexed[0], rows=scale.indexed[1], rounds=rounds)
         case "append":
             yield from append(bench, rows=scale.append, tasks=scale.tasks, rounds=rounds)
         case _:
