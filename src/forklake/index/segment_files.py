@@ -38,9 +38,14 @@ class StoredSegment:
         """Its address: what is kept in memory of a file is kept under it, and holds for ever."""
         return self.storage.address(self.path, self.path_is_relative)
 
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether it is read without requests, for which it would pay to ask for much at once."""
+        return self.storage.is_on_disk(self.path, self.path_is_relative)
+
     def open(self) -> pa.NativeFile:
         """A file to read ranges of; whoever opens it closes it."""
-        if self.storage.is_on_disk(self.path, self.path_is_relative):
+        if self.is_on_disk:
             return self.storage.opened(self.path, self.path_is_relative)
         # Whoever connects in another way, or with other rights, opens it himself.
         filesystem = self.storage.resolve(self.path, self.path_is_relative)[0]

@@ -178,30 +178,51 @@ def read_groups(
         else:
             found[group] = known
     if missing:
-        table = _fetched(file, footer, missing, columns)
-        first = 0
-        for group in missing:
-            # Several were read as one table; slices of it would keep all of it in memory.
-            part = table if len(missing) == 1 else _copied(table.slice(first, footer.rows[group]))
+        for group, part in zip(missing, _each(file, footer, missing, columns), strict=True):
             found[group] = part
-            first += footer.rows[group]
             _ROWS.put((file.key, file.file_size_bytes, group, names), part)
     return pa.concat_tables([found[group] for group in groups])
 
 
+def _each(
+    file: SegmentFile, footer: Footer, groups: Sequence[int], columns: Sequence[str]
+) -> Generator[pa.Table]:
+    """Row groups as tables that share no memory."""
+    if len(groups) == 1 or getattr(file, "is_on_disk", False):
+        with _reading(file) as source:
+            parquet = _opened(source, footer, ahead=len(groups) == 1)
+            for group in groups:
+                yield _read(parquet, footer, [group], columns)
+        return
+    # All at once, so that requests wait beside each other.
+    table = _fetched(file, footer, groups, columns)
+    first = 0
+    for group in groups:
+        # Several were read as one table; slices of it would keep all of it in memory.
+        yield _copied(table.slice(first, footer.rows[group]))
+        first += footer.rows[group]
+
+
 def _fetched(file: SegmentFile, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
     with _reading(file) as source:
-        parquet = pq.ParquetFile(
-            source,
-            metadata=footer.metadata,
-            # Columns that lie beside each other are one request.
-            pre_buffer=True,
-            page_checksum_verification=True,
-        )
-        table = parquet.read_row_groups(list(groups), columns=list(columns), use_threads=False)
-        if table.num_rows != sum(footer.rows[group] for group in groups):
-            raise ValueError("it has fewer entries than its footer says")
-        return table.combine_chunks()
+        return _read(_opened(source, footer, ahead=True), footer, groups, columns)
+
+
+def _opened(source: pa.NativeFile, footer: Footer, *, ahead: bool) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        source,
+        metadata=footer.metadata,
+        # Columns that lie beside each other are one request.
+        pre_buffer=ahead,
+        page_checksum_verification=True,
+    )
+
+
+def _read(parquet: pq.ParquetFile, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
+    table = parquet.read_row_groups(list(groups), columns=list(columns), use_threads=False)
+    if table.num_rows != sum(footer.rows[group] for group in groups):
+        raise ValueError("it has fewer entries than its footer says")
+    return table.combine_chunks()
 
 
 def _copied(table: pa.Table) -> pa.Table:
