@@ -158,13 +158,13 @@ class ChangedElsewhere:
             return self.tag(number, *change.tag)
         if change.verb in CREATES_INDEX | DROPS_INDEX:
             return self.index(number, detail)
-        return self.rows(number) if change.verb in DML else self.object(number)
+        return self.rows_of(number) if change.verb in DML else self.object(number)
 
     def object(self, number: int) -> bool:
         """Whether an object itself was changed."""
         return self._has(number, _WHOLE | ALTERS)
 
-    def rows(self, table: int) -> bool:
+    def rows_of(self, table: int) -> bool:
         """Whether rows of a table may have been."""
         return self._has(table, _WHOLE | DML)
 

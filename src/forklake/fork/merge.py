@@ -240,7 +240,7 @@ class Merger:
         gone = {each.table for each in rows if each.is_back and not each.shown.is_empty} - net.created
         if gone:
             elsewhere = changed_elsewhere(self._database, ours.head, done)
-            gone = {table for table in gone if not elsewhere.rows(table)}
+            gone = {table for table in gone if not elsewhere.rows_of(table)}
         if not gone:
             return rows
         before, own = Side.at(self._database, ours.head, since), own_events(self._database, ours, since)
