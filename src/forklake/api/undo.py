@@ -22,6 +22,8 @@ from forklake.model.progress import OnProgress, Steps
 from forklake.model.types.arrow import one_array
 from forklake.scan.change_plan import plan_changes, plan_places
 from forklake.scan.scan_plan import Source, plan_scan
+from forklake.store.catalogs import stood_at_snapshot
+from forklake.store.retention import check_retained, expired_between
 
 _NEW = ("insert", "update_postimage")
 _OLD = ("delete", "update_preimage")
@@ -42,17 +44,26 @@ def undo_commit(
         raise SnapshotNotFound(
             f"snapshot {snapshot} is none of this catalog: its history lists those that are"
         )
-    try:
-        before = at(snapshot - 1)
-    except SnapshotNotFound as error:
-        raise InvalidArgument(f"snapshot {snapshot} made the catalog, and cannot be undone") from error
-    work = undoing(draft, before, after)
+    work = undoing(draft, at(_predecessor(draft, after.head.snapshot_id, context)), after)
     whole = undo_definitions(work)
     work.refuse()
     mixed = undo_files(work, whole)
     steps = Steps(progress, f"undo the rows of snapshot {snapshot}", "tables", len(mixed))
     for table in steps.over(sorted(mixed)):
         _undo_rows(work, table, context)
+
+
+def _predecessor(draft: Draft, snapshot: SnapshotId, context: LakeContext) -> SnapshotId:
+    """The snapshot of the catalog before one; those of catalogs that are gone may have been in between."""
+    database, catalog = context.database, draft.head.catalog_id
+    found = stood_at_snapshot(database, catalog, snapshot - 1)
+    if found is None:
+        check_retained(database, catalog, None)
+        raise InvalidArgument(f"snapshot {snapshot} made the catalog, and cannot be undone")
+    # Of a single snapshot that was expired, no row may be left.
+    expired = expired_between(database, catalog, found.snapshot_id, snapshot)
+    check_retained(database, catalog, expired or found.snapshot_id)
+    return found.snapshot_id
 
 
 def _undo_rows(work: Undoing, number: TableId, context: LakeContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -360,6 +361,40 @@ def test_in_a_transaction_undo_comes_first(catalog: forklake.Catalog, table: for
         tx.table("t").delete("id = 0")
         with pytest.raises(InvalidArgument, match="undo that before"):
             tx.undo(catalog.snapshot)
+
+
+def test_a_commit_after_one_of_a_catalog_that_is_gone_is_undone(
+    lake: forklake.Lake, catalog: forklake.Catalog, table: forklake.Table
+) -> None:
+    lake.create_catalog("gone")
+    lake.drop_catalog("gone")
+    table.append([{"id": 10, "v": "x"}])
+    bad = catalog.snapshot
+    table.append([{"id": 11, "v": "y"}])
+    lake.expire(older_than=timedelta(0), keep_last=3)
+    lake.collect_garbage(older_than=timedelta(0))
+    with pytest.raises(SnapshotNotFound):
+        catalog.at(bad - 1)
+    catalog.undo(bad)
+    assert ids(table) == [0, 1, 2, 3, 4, 5, 11]
+
+
+def test_a_commit_after_one_that_is_expired_is_refused_whatever_is_left_of_that(
+    lake: forklake.Lake, catalog: forklake.Catalog, table: forklake.Table
+) -> None:
+    first = catalog.snapshot
+    for number in (10, 11):
+        table.append([{"id": number, "v": "x"}])
+    catalog.expire(versions=[catalog.snapshot - 1])
+    for _ in range(2):
+        with pytest.raises(SnapshotNotFound, match="was expired"):
+            catalog.undo(catalog.snapshot)
+        lake.collect_garbage(older_than=timedelta(0))
+    assert catalog.at(first).table("t").count() == 6
+    catalog.expire(older_than=timedelta(0))
+    lake.collect_garbage(older_than=timedelta(0))
+    with pytest.raises(SnapshotNotFound, match="was expired"):
+        catalog.undo(catalog.snapshot)
 
 
 def test_what_is_no_commit_to_undo_is_refused(
