@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import forklake
+from forklake.data.storage.lake_markers import is_marker
 from forklake.data.storage.s3 import S3
 from forklake.data.storage.storage import open_storage
 from tests.contract.maintenance.cleaned import NOW, RunSql, clean, ids, left_behind, named, rows
@@ -34,7 +35,7 @@ def raw(bucket_lake: forklake.Lake, lake_url: str, sql_on: Any) -> RunSql:
 
 
 def objects(s3_url: str) -> set[str]:
-    return {file.path for file in open_storage(s3_url).files()}
+    return {file.path for file in open_storage(s3_url).files() if not is_marker(file.path)}
 
 
 def test_what_nobody_reaches_leaves_the_bucket(

@@ -6,13 +6,14 @@ import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from forklake.data.storage.file_info import StoredFile
+from forklake.data.storage.lake_markers import is_marker
 from forklake.data.storage.paths import s3_options
 from forklake.data.storage.storage import Storage
 from forklake.errors import StorageError
@@ -22,6 +23,7 @@ from tests.property.simulation.faults import Operation
 if TYPE_CHECKING:
     from tests.property.simulation.client import Client
 
+BEFORE = datetime(2099, 1, 1, tzinfo=UTC)
 LATE = timedelta(minutes=30)
 """How old a file is that a listing shows in any case."""
 
@@ -106,19 +108,23 @@ class SimulatedStorage(Storage):
                 failures[path] = error
         return failures
 
-    def remove_folders(self, folders: Iterable[str]) -> dict[str, StorageError]:
+    def remove_folders(self, folders: Iterable[str], relative: bool = True) -> dict[str, StorageError]:
         failures: dict[str, StorageError] = {}
         for folder in folders:
             try:
                 fault = self._fault()
-                failures |= super().remove_folders([folder])
+                failures |= super().remove_folders([folder], relative)
                 self._finish(fault, folder)
             except StorageError as error:
                 failures[folder] = error
         return failures
 
     def _timed(self, file: StoredFile, address: str) -> StoredFile:
-        return replace(file, modified=self.client.world.file_times[os.path.normpath(address)])
+        times, path = self.client.world.file_times, os.path.normpath(address)
+        if path not in times and is_marker(path):
+            # Whoever made the lake has put it there.
+            times[path] = BEFORE
+        return replace(file, modified=times[path])
 
     def _fault(self, doing: Operation = "file") -> str | None:
         fault = self.client.point(doing)
