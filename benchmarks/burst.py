@@ -35,7 +35,7 @@ def burst(server: str, folder: Path, *, threads: int) -> Burst:
     errors: Counter[str] = Counter()
     barrier = threading.Barrier(threads + 1, timeout=_SECONDS)
     with (
-        forklake.connect(lake_url(server, "burst"), data_path=folder, create=True) as lake,
+        forklake.connect(lake_url(server, "burst"), data_path=folder / "burst", create=True) as lake,
         calls(PostgresDatabase, "transaction") as transactions,
     ):
         catalog = lake.create_catalog("shared")

@@ -87,7 +87,7 @@ def lake_url(server: str, schema: str) -> str:
 def make_forklake(server: str, schema: str, folder: Path, writers: int) -> list[Writer]:
     """A new lake with a catalog for each writer."""
     url = lake_url(server, schema)
-    with forklake.connect(url, data_path=folder, create=True) as lake:
+    with forklake.connect(url, data_path=folder / schema, create=True) as lake:
         for place in range(writers):
             lake.create_catalog(f"writer_{place}")
     return [Forklake(url, f"writer_{place}") for place in range(writers)]

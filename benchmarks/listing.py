@@ -49,7 +49,7 @@ class Listing:
 def listing(server: str, folder: Path, *, tables: int) -> Listing:
     """Create both catalogs, then look at them through fresh handles."""
     url = lake_url(server, "listing")
-    with forklake.connect(url, data_path=folder, create=True) as lake:
+    with forklake.connect(url, data_path=folder / "listing", create=True) as lake:
         _fill(lake.create_catalog("few"), FEW, 1)
         began = time.perf_counter()
         _fill(lake.create_catalog("many"), tables, _TRANSACTIONS)

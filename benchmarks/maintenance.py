@@ -33,6 +33,8 @@ class Scale:
     days: int
     agents: int
     """That come in an hour."""
+    hours: int = 24
+    """Of each day."""
 
 
 FULL = Scale(1_000_000, 100_000, 24, 10)
@@ -48,12 +50,16 @@ def measured(part: str, scale: Scale, bench: Bench) -> Iterator[Section]:
             case "forks":
                 yield dropped_forks(bench, backend, forks=scale.forks)
             case _:
-                yield days(bench, backend, days=scale.days, agents=scale.agents)
+                yield days(bench, backend, days=scale.days, hours=scale.hours, agents=scale.agents)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    options = {"agents": "agents an hour in the part `days`", "days": "days of that part"}
+    options = {
+        "agents": "agents an hour in the part `days`",
+        "days": "days of that part",
+        "hours": "of each day",
+    }
     program = begin("maintenance", __doc__, PARTS, arguments, options)
     scale = replace(QUICK if program.quick else FULL, **program.numbers)
     load = os.getloadavg()[0]

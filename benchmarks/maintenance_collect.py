@@ -139,7 +139,7 @@ def _collected(bench: Bench, backend: Backend, files: int) -> _Run:
     start = ended - told.took
     calm = {what: [took for name, at, took in steps if name == what and at < began] for what, *_ in steps}
     busy = {what: [took for name, at, took in steps if name == what and at >= start] for what, *_ in steps}
-    folder = place.folder / place.name
+    folder = place.files
     left = sum(1 for path in dead if (folder / path).exists()) + abs(told.removed - len(dead))
     return _Run(files, told, calm, busy, left)
 
@@ -153,7 +153,7 @@ def _kill(place: Place) -> list[str]:
         place.run([_END_SOME.format(every=_DEAD_EVERY)])
         lake.catalog("bench").expire(older_than=timedelta(0))
         rows = place.query("SELECT path FROM ducklake_data_file WHERE end_snapshot IS NOT NULL")
-    folder = place.folder / place.name
+    folder = place.files
     paths = [str(path) for (path,) in rows]
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

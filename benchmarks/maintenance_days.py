@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import forklake
 from benchmarks.fork_shared import Bench
@@ -22,7 +21,6 @@ from benchmarks.report import Section, Target, table
 from benchmarks.timing import seconds
 from forklake.api.lake import Lake
 
-HOURS = 24
 MOST_GROWTH = 1.1
 """How many times as much as in the first half of the days may be there in the second, at most."""
 _COLUMNS = "agent BIGINT, n BIGINT, value BIGINT"
@@ -73,10 +71,10 @@ class _Days:
         self.lake.collect_garbage(older_than=timedelta(0))
 
 
-def days(bench: Bench, backend: Backend, *, days: int, agents: int) -> Section:
+def days(bench: Bench, backend: Backend, *, days: int, hours: int, agents: int) -> Section:
     """So many days with so many agents an hour; rows and files at the end of each day."""
     place = bench.place(backend, "days")
-    files = _files(place)
+    files = place.files
     began = time.perf_counter()
     with forklake.connect(place.url, data_path=files, create=True) as lake:
         shared = lake.create_catalog("parent").create_table("shared", _COLUMNS)
@@ -86,7 +84,7 @@ def days(bench: Bench, backend: Backend, *, days: int, agents: int) -> Section:
         since = lake.now()
         for day in range(days):
             bench.progress(f"{backend}: day {day + 1} of {days}")
-            for _ in range(HOURS):
+            for _ in range(hours):
                 before, since = since, lake.now()
                 run.hour()
                 run.clean(before)
@@ -116,7 +114,7 @@ def days(bench: Bench, backend: Backend, *, days: int, agents: int) -> Section:
             ("files", max(day.files for day in first), max(day.files for day in second)),
         )
     ]
-    title = f"days: {days} simulated days of {agents} agents an hour on {backend}"
+    title = f"days: {days} simulated days of {hours} hours, {agents} agents an hour, on {backend}"
     return Section(title, text, targets)
 
 
@@ -131,12 +129,8 @@ class _Day:
         return sum(self.by_table.values())
 
 
-def _files(place: Place) -> Path:
-    return place.folder / f"{place.name}_{place.backend}"
-
-
 def _day(place: Place) -> _Day:
-    found = [path for path in _files(place).rglob("*") if path.is_file()]
+    found = [path for path in place.files.rglob("*") if path.is_file()]
     return _Day(rows_of(place), len(found), sum(path.stat().st_size for path in found))
 
 

@@ -85,6 +85,11 @@ class Place:
             case "DuckDB":
                 return f"duckdb:///{self.folder}/{self.name}.duckdb"
 
+    @property
+    def files(self) -> Path:
+        """Its data path: no two lakes have one."""
+        return self.folder / f"{self.name}_{self.backend}"
+
     def run(self, statements: list[str]) -> None:
         """Run SQL through the database's own driver, as one transaction."""
         match self.backend:
@@ -154,7 +159,7 @@ def series(backend: Backend, name: str, start: int, end: int) -> str:
 
 def make_files(place: Place, *, files: int, columns: int) -> None:
     """A table `t` in a catalog `bench`, with a real first file and as many others as asked for."""
-    with forklake.connect(place.url, data_path=place.folder / place.name, create=True) as lake:
+    with forklake.connect(place.url, data_path=place.files, create=True) as lake:
         made = lake.create_catalog("bench").create_table("t", first_file(columns).schema)
         made.append(first_file(columns))
     if files > 1:
