@@ -44,6 +44,8 @@ class Scheduler:
         self._own = threading.local()
         """Threads that clients start themselves have no lane: whoever waits for them has its turn."""
         self._lanes: list[Lane] = []
+        self._freeing: list[Lane] = []
+        """Those that wait until others have what they gave back, in the order in which they came."""
         self._back = threading.Condition()
         self._random = Random()
         self._share = 1.0
@@ -102,11 +104,14 @@ class Scheduler:
     def _others_can_go(self) -> bool:
         return any(self._choosable())
 
-    def _settle(self, lanes: list[Lane], others_can_go: Condition) -> None:
-        """Wait until none of some lanes runs, but for those that wait for locks that others hold."""
+    def _settle(self, lanes: list[Lane], others_can_go: Condition, freeing: Lane | None = None) -> None:
+        """Wait until none of some lanes runs, but for those that wait for locks that others hold.
+
+        Or, for one that gave locks back, for those that wait for it in turn.
+        """
         end = time.monotonic() + _LONGEST_WAIT
         with self._back:
-            while running := [lane for lane in lanes if lane.runs]:
+            while running := [lane for lane in lanes if lane.runs and not self._waits_for(lane, freeing)]:
                 if self._back.wait(_LOOK_EVERY) or self._waiting() < len(running):
                     continue
                 for lane in running:
@@ -169,8 +174,21 @@ class Scheduler:
     def freed(self) -> None:
         """Locks were given back: those who waited for them get to where they stop."""
         lane = self._lane()
-        if lane is not None and not self._stopped:
-            self._settle([other for other in self._lanes if other is not lane], lambda: True)
+        if lane is None or self._stopped:
+            return
+        with self._back:
+            self._freeing.append(lane)
+            self._back.notify_all()
+        try:
+            others = [other for other in self._lanes if other is not lane]
+            self._settle(others, lambda: True, lane)
+        finally:
+            with self._back:
+                self._freeing.remove(lane)
+
+    def _waits_for(self, lane: Lane, freeing: Lane | None) -> bool:
+        """Whether a lane gave locks back later than another one did, and waits for that one too."""
+        return freeing is not None and lane in self._freeing[self._freeing.index(freeing) + 1 :]
 
     def _give_way(self, lane: Lane) -> None:
         if not self._stopped:
