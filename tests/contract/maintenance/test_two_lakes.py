@@ -111,8 +111,10 @@ def test_lakes_that_share_a_data_path_remove_nothing_there(
         assert (found := lake.remove_orphans(older_than=NOW)).files == 0
         assert len(found.unknown) == 2 and not found.kept
         orphan(storage)
-        assert lake.remove_orphans(older_than=NOW).files == 1
-        assert lake.remove_orphans(older_than=NOW, unknown=True).files == 2
+        # Buckets tell seconds, and on any doubt a file stays.
+        removed = lake.remove_orphans(older_than=NOW).files
+        assert removed == 1 or not storage.is_local
+        assert lake.remove_orphans(older_than=NOW, unknown=True).files == 3 - removed
         assert ids(lake.catalog("shop")) == [*range(5, 10)]
 
 
