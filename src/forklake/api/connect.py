@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from forklake.api.lake import Lake
 from forklake.api.moving import check_moved, files_beside, guarded, move
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
-from forklake.errors import DataPathOverlap, InvalidArgument, InvalidUrl, MetadataExists, MetadataNotFound
+from forklake.errors import InvalidArgument, InvalidUrl, MetadataExists, MetadataNotFound
 from forklake.lazy import LazyModule
 from forklake.store.backend import Database
 from forklake.store.home import ReadOnlyDatabase
@@ -136,12 +136,6 @@ def _create(database: Database, data_path: str | None, options: Mapping[str, str
     place = open_storage(data_path, options)
     # Others may put files there before the first table does, and who may not write hears of it.
     place.make_folder(place.data_path, relative=False)
-    try:
-        data_paths.refuse_taken(place, place.data_path)
-    except DataPathOverlap:
-        # Another process may have been quicker in making this lake.
-        if not database.exists():
-            raise
     created = create_lake(database, data_path)
     if created:
         data_paths.mark(database, place, place.data_path)
@@ -159,11 +153,6 @@ def _data_path(database: Database, given: str | None, options: Mapping[str, str]
             "say it once with `forklake --lake URL init --data-path …`"
         )
     place = open_storage(given, options)
-    try:
-        data_paths.refuse_taken(place, given)
-    except DataPathOverlap:
-        if data_path_of(database, given) is None:
-            raise
     store_data_path(database, given)
     # Another process may have been quicker, and have said another one.
     stored = _data_path(database, given, options)

@@ -138,8 +138,6 @@ class Lake(LakeMaintenance):
         """
         path = None if data_path is None else own_data_path(data_path)
         options = forks.ForkOptions(at, path, mode, if_not_exists, ttl)
-        if path is not None:
-            data_paths.refuse_taken(self._storage, path, data_paths.lake_uuid(self._database))
         made = self._fork(parent, [name], options, author_of(**info), progress)
         if path is not None and name in made:
             with suppress(StorageError):

@@ -1,7 +1,7 @@
 """Whose files are in a data path: each belongs to one lake, and is cleaned by that lake alone.
 
-A lake marks its data paths when it gets them. A lake of which another's marker is found beside its own, or
-whose marker was written anew by a copy of its metadata, does not remove anything there.
+A lake marks its data paths when it gets them. Where another's marker is found beside its own, it removes only
+files that its metadata name, and no orphans; where a copy of its metadata wrote a marker, nothing at all.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def lake_uuid(database: Database) -> str:
 
 
 def refuse_taken(storage: Storage, folder: str, ours: str | None = None) -> None:
-    """Refuse a data path in which another lake has its files, or that lies in that of another one."""
+    """Refuse to move where another lake has its files, or below that."""
     there = [(folder, marker) for marker in markers_in(storage, folder)]
     for place, marker in (*there, *markers_above(storage, folder)):
         if marker.lake != ours:
@@ -99,8 +99,10 @@ def unmark(database: Database, storage: Storage, folder: str) -> None:
 class Owned:
     """Whether the files in a data path are of one lake alone."""
 
-    why_not: str | None
-    """What stands against it."""
+    copied: str | None = None
+    """What says that a copy of the metadata is the lake now: it may use any of the files."""
+    shared: str | None = None
+    """What says that another lake has files there too, which nobody names in this one."""
     since: datetime | None = None
     """Older files may be of others, who were there before."""
 
@@ -134,16 +136,22 @@ class DataPaths:
         own = None if self._dry_run else mark(self._database, self._storage, folder)
         ours = setting(self._database, _KEY)
         found = markers_in(self._storage, folder)
+        shared: str | None = None
         for marker in found:
-            if marker.lake != ours or not _is_here(marker, self._database):
-                return Owned(
-                    f"{_whose(marker)} has its files there too, and files that one of them does not name may "
-                    "be the other's: copy the files of one to a place apart, and connect to it once with "
-                    'data_path=… and moved=True; if that lake is gone, connect once with moved="force"'
-                )
-        own = own or next(iter(found), None)
+            is_copied = marker.lake == ours and not _is_here(marker, self._database)
+            if marker.lake == ours and not is_copied:
+                continue
+            why = (
+                f"{_whose(marker)} has its files there too, and files that one of them does not name may "
+                "be the other's: copy the files of one to a place apart, and connect to it once with "
+                'data_path=… and moved=True; if that lake is gone, connect once with moved="force"'
+            )
+            if is_copied:
+                return Owned(copied=why)
+            shared = shared or why
+        own = own or next((marker for marker in found if marker.lake == ours), None)
         # Without a marker, who was there before is not known.
-        return Owned(None, self._database.now() if own is None else own.since)
+        return Owned(shared=shared, since=self._database.now() if own is None else own.since)
 
 
 def _is_here(marker: Marker, database: Database) -> bool:

@@ -99,13 +99,13 @@ class _Removed:
     """Folders of forks in which files were."""
 
     def owned(self, batch: Sequence[Scheduled]) -> list[Scheduled]:
-        """Those of some files that are not in a data path where another lake has its files too."""
+        """Those of some files that are not in a data path that a copy of the metadata has taken over."""
         going: list[Scheduled] = []
         for file in batch:
             root = (
                 "" if file.path_is_relative else next((o for o in self.own if file.path.startswith(o)), None)
             )
-            why = None if root is None else self.data_paths.owned(root).why_not
+            why = None if root is None else self.data_paths.owned(root).copied
             if why is None:
                 going.append(file)
             else:

@@ -120,8 +120,9 @@ def _look(
     relative = not is_absolute(folder)
     root = storage.data_path if relative else folder
     owned = found.data_paths.owned(root)
-    if owned.why_not is not None:
-        found.keep_folder(root, owned.why_not, failed=True)
+    why = owned.copied or owned.shared
+    if why is not None:
+        found.keep_folder(root, why, failed=True)
         return
     for batch in _batches(storage.files(folder, relative)):
         orphans = _not_inside_others(
