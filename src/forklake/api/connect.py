@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from forklake.api.lake import Lake
 from forklake.api.moving import check_moved, files_beside, guarded, move
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
-from forklake.errors import InvalidArgument, InvalidUrl, MetadataExists, MetadataNotFound
+from forklake.errors import InvalidArgument, InvalidUrl, MetadataExists, MetadataNotFound, StorageError
 from forklake.lazy import LazyModule
 from forklake.store.backend import Database
 from forklake.store.home import ReadOnlyDatabase
@@ -138,7 +139,7 @@ def _create(database: Database, data_path: str | None, options: Mapping[str, str
     place.make_folder(place.data_path, relative=False)
     created = create_lake(database, data_path)
     if created:
-        data_paths.mark(database, place, place.data_path)
+        _mark(database, place, place.data_path)
     return created
 
 
@@ -156,8 +157,14 @@ def _data_path(database: Database, given: str | None, options: Mapping[str, str]
     store_data_path(database, given)
     # Another process may have been quicker, and have said another one.
     stored = _data_path(database, given, options)
-    data_paths.mark(database, place, stored)
+    _mark(database, place, stored)
     return stored
+
+
+def _mark(database: Database, place: Storage, data_path: str) -> None:
+    with suppress(StorageError):
+        # Who makes the lake may not reach the bucket. Cleaning marks it then, and spares what is older.
+        data_paths.mark(database, place, data_path)
 
 
 def _check_readable(storage: Storage) -> None:
