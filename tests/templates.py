@@ -37,7 +37,7 @@ class LakeTemplates:
 
     def _make_file(self, backend: str) -> Path:
         path = self._folder / f"template.{backend}"
-        make_template(f"{backend}:///{path}", self._folder)
+        make_template(f"{backend}:///{path}", self._folder / "files")
         return path
 
 
@@ -79,7 +79,7 @@ class EmptyDatabase:
         name = f"t_{uuid.uuid4().hex}"
         with psycopg.connect(self._server, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        make_template(_lake_url(self._server, name), self._folder)
+        make_template(_lake_url(self._server, name), self._folder / "files")
         with self._transaction(name) as connection:
             self._fingerprint = _fingerprint(connection)
             self._rows = {
@@ -165,13 +165,13 @@ def _read(connection: psycopg.Connection[tuple[str, ...]], table: str) -> bytes:
         return b"".join(map(bytes, copy))
 
 
-def make_template(url: str, folder: Path) -> None:
-    """Make an empty lake that knows neither where its files nor where its metadata are, nor which it is."""
+def make_template(url: str, data_path: Path) -> None:
+    """Make an empty lake that knows neither where its files nor where its metadata are."""
     with (
-        forklake.connect(url, data_path=folder / f"files_{uuid.uuid4().hex}", create=True) as lake,
+        forklake.connect(url, data_path=data_path, create=True) as lake,
         lake._database.transaction() as session,
     ):
-        for key in ("data_path", "home", "lake_uuid"):
+        for key in ("data_path", "home"):
             session.execute("remove_setting", key=key)
         session.commit()
 

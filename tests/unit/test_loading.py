@@ -8,7 +8,6 @@ from types import ModuleType
 
 import pytest
 
-import forklake
 from forklake.lazy import LazyModule
 from tests.loaded import HEAVY, loaded, of_forklake
 
@@ -34,13 +33,11 @@ def test_names_are_loaded_without_the_packages_behind_them(program: str, package
 
 
 def test_whoever_lists_catalogs_loads_nothing_that_reads_rows(tmp_path: object) -> None:
-    url = f"sqlite:///{tmp_path}/lake.db"
-    forklake.connect(url, create=True).close()
     modules = loaded(
         "import sys, forklake\n"
         "with forklake.connect(sys.argv[1], create=True) as lake:\n"
         "    assert lake.catalogs() == []",
-        url,
+        f"sqlite:///{tmp_path}/lake.db",
     )
     assert modules & HEAVY == set()
     parts = {name.split(".")[1] for name in of_forklake(modules) if "." in name}

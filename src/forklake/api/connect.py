@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from forklake.api.lake import Lake
 from forklake.api.moving import check_moved, files_beside, guarded, move
 from forklake.data.storage.storage import Storage, open_storage, split_data_path
-from forklake.errors import InvalidArgument, InvalidUrl, MetadataExists, MetadataNotFound, StorageError
+from forklake.errors import InvalidArgument, InvalidUrl, MetadataExists
 from forklake.lazy import LazyModule
-from forklake.store.backend import Database
 from forklake.store.home import ReadOnlyDatabase
 from forklake.store.open import (
     check_version,
@@ -20,18 +17,15 @@ from forklake.store.open import (
     data_path_of,
     is_finished,
     open_database,
-    store_data_path,
 )
 from forklake.store.url import parse_url
 
 if TYPE_CHECKING:
-    from forklake.commit import data_paths
     from forklake.engine import remote_files
     from forklake.store.upgrades import upgrade as upgrades
     from forklake.store.upgrades.upgrade import UpgradeResult
 else:
     # To open a lake takes none of these.
-    data_paths = LazyModule("forklake.commit.data_paths")
     remote_files = LazyModule("forklake.engine.remote_files")
     upgrades = LazyModule("forklake.store.upgrades.upgrade")
 
@@ -105,7 +99,15 @@ def _open(
     database = open_database(parsed, create=create)
     try:
         if create:
-            created = _create(database, default, options)
+            if default is None and not database.exists():
+                raise InvalidUrl(
+                    "a new lake on PostgreSQL needs a data path: a folder or bucket for its files"
+                )
+            if default and not database.exists():
+                # Others may put files there before the first table does, and who may not write hears of it.
+                place = open_storage(default, options)
+                place.make_folder(place.data_path, relative=False)
+            created = create_lake(database, default or "")
             # A lake that was created by hand is finished by saying where its files are.
             if refuse_existing and not created and (given is None or is_finished(database)):
                 raise MetadataExists(f"there is a lake at {database.url} already")
@@ -113,9 +115,9 @@ def _open(
             upgrades.upgrade_lake(database)
         check_version(database)
         if moved:
-            found = given if given is not None else files_beside(_data_path(database, None, options), default)
+            found = given if given is not None else files_beside(data_path_of(database, None), default)
             move(database, open_storage(found, options), force=moved == "force")
-        storage = open_storage(_data_path(database, given, options), options)
+        storage = open_storage(data_path_of(database, given), options)
         _check_readable(storage)
         if read_only:
             reason = (
@@ -126,45 +128,6 @@ def _open(
     except BaseException:
         database.close()
         raise
-
-
-def _create(database: Database, data_path: str | None, options: Mapping[str, str]) -> bool:
-    """Create a lake; False if there is one."""
-    if database.exists():
-        return create_lake(database, data_path or "")
-    if data_path is None:
-        raise InvalidUrl("a new lake on PostgreSQL needs a data path: a folder or bucket for its files")
-    place = open_storage(data_path, options)
-    # Others may put files there before the first table does, and who may not write hears of it.
-    place.make_folder(place.data_path, relative=False)
-    created = create_lake(database, data_path)
-    if created:
-        _mark(database, place, place.data_path)
-    return created
-
-
-def _data_path(database: Database, given: str | None, options: Mapping[str, str]) -> str:
-    """Where the lake keeps its files; one that was created by hand hears it now."""
-    found = data_path_of(database, given)
-    if found is not None:
-        return found
-    if given is None:
-        raise MetadataNotFound(
-            f"the lake at {database.url} does not know where its files are: "
-            "say it once with `forklake --lake URL init --data-path …`"
-        )
-    place = open_storage(given, options)
-    store_data_path(database, given)
-    # Another process may have been quicker, and have said another one.
-    stored = _data_path(database, given, options)
-    _mark(database, place, stored)
-    return stored
-
-
-def _mark(database: Database, place: Storage, data_path: str) -> None:
-    with suppress(StorageError):
-        # Who makes the lake may not reach the bucket. Cleaning marks it then, and spares what is older.
-        data_paths.mark(database, place, data_path)
 
 
 def _check_readable(storage: Storage) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,7 +17,6 @@ from forklake.errors import (
     ForklakeError,
     InvalidArgument,
     NamingError,
-    StorageError,
 )
 from forklake.fork.paths import own_data_path
 from forklake.lazy import LazyModule
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from forklake.api.file_rows import FileRows, Paths
     from forklake.api.sql_result import SqlResult
     from forklake.commit import catalogs as commits
-    from forklake.commit import data_paths, restore
+    from forklake.commit import restore
     from forklake.context import catalog_scope
     from forklake.context.lake_context import LakeContext
     from forklake.fork import create as forks
@@ -60,7 +59,6 @@ else:
     scoped = LazyModule("forklake.api.scoped")
     statements = LazyModule("forklake.api.sql")
     commits = LazyModule("forklake.commit.catalogs")
-    data_paths = LazyModule("forklake.commit.data_paths")
     restore = LazyModule("forklake.commit.restore")
     catalog_scope = LazyModule("forklake.context.catalog_scope")
     forks = LazyModule("forklake.fork.create")
@@ -139,10 +137,6 @@ class Lake(LakeMaintenance):
         path = None if data_path is None else own_data_path(data_path)
         options = forks.ForkOptions(at, path, mode, if_not_exists, ttl)
         made = self._fork(parent, [name], options, author_of(**info), progress)
-        if path is not None and name in made:
-            with suppress(StorageError):
-                # The fork is there. If this fails, cleaning marks its data path, and spares what is older.
-                data_paths.mark(self._database, self._storage, path)
         return self._handle(made[name], name) if name in made else self.catalog(name)
 
     def fork_many(

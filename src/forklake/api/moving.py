@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from forklake.data.storage.storage import Storage
-from forklake.errors import FileMissing, InvalidArgument, StorageError
+from forklake.errors import FileMissing, InvalidArgument
 from forklake.fork.paths import refuse_overlap
-from forklake.lazy import LazyModule
 from forklake.store.backend import Database
 from forklake.store.home import ReadOnlyDatabase, former_home, remember_home
-from forklake.store.paths import move_files, own_data_paths, some_files
+from forklake.store.paths import move_files, some_files
 from forklake.store.settings import set_setting, setting
-
-if TYPE_CHECKING:
-    from forklake.commit import data_paths
-else:
-    # To open a lake that is at home takes none of it.
-    data_paths = LazyModule("forklake.commit.data_paths")
 
 _SAMPLE = 20
 """So many of the oldest files are looked for in the new place, and of the newest."""
@@ -59,13 +50,10 @@ def files_beside(stored: str, beside: str | None) -> str:
 def move(database: Database, storage: Storage, *, force: bool) -> None:
     """Note that the lake is at home here, and that its files are in this storage."""
     former, present = setting(database, "data_path"), storage.data_path
-    was_here = former_home(database) is None
     if not force:
         _check_files(database, storage)
         if present == former:
             _check_original(database, present)
-        else:
-            data_paths.refuse_taken(storage, present, data_paths.lake_uuid(database))
     home = database.home()
     with database.transaction() as session:
         if present != former:
@@ -75,17 +63,6 @@ def move(database: Database, storage: Storage, *, force: bool) -> None:
                 move_files(session, former, present)
         remember_home(session, home)
         session.commit()
-    data_paths.mark(database, storage, present, moved=True, force=force)
-    if force or was_here or present == former:
-        # Otherwise it may be a copy, whose original has files of forks where it had them.
-        for folder in own_data_paths(database):
-            with suppress(StorageError):
-                # Nothing is removed from there until it is marked.
-                data_paths.mark(database, storage, folder, moved=True, force=force)
-    if was_here and former is not None and present != former:
-        with suppress(StorageError):
-            # Mostly it is gone.
-            data_paths.unmark(database, storage, former)
 
 
 def _check_original(database: Database, data_path: str) -> None:

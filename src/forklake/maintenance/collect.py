@@ -16,9 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from forklake.commit.data_paths import DataPaths, unmark
 from forklake.data.parquet.file_names import is_ours
-from forklake.data.storage.lake_markers import has_files
 from forklake.data.storage.storage import Storage
 from forklake.display import Shown
 from forklake.errors import InvalidArgument, StorageError
@@ -87,9 +85,6 @@ class GarbageResult(Shown):
 
 @dataclass(slots=True)
 class _Removed:
-    data_paths: DataPaths
-    own: Sequence[str]
-    """Data paths that catalogs have for themselves."""
     count: int = 0
     bytes: int = 0
     kept: list[KeptFile] = field(default_factory=list[KeptFile])
@@ -97,20 +92,6 @@ class _Removed:
     """Addresses of the files, if somebody asks for them."""
     folders: set[str] = field(default_factory=set[str])
     """Folders of forks in which files were."""
-
-    def owned(self, batch: Sequence[Scheduled]) -> list[Scheduled]:
-        """Those of some files that are not in a data path that a copy of the metadata has taken over."""
-        going: list[Scheduled] = []
-        for file in batch:
-            root = (
-                "" if file.path_is_relative else next((o for o in self.own if file.path.startswith(o)), None)
-            )
-            why = None if root is None else self.data_paths.owned(root).copied
-            if why is None:
-                going.append(file)
-            else:
-                self.kept.append(KeptFile(file.path, why, failed=True))
-        return going
 
 
 def collect(
@@ -130,7 +111,7 @@ def collect(
     database.check_writable()
     steps = _steps(progress)
     files, size = _mark(database, storage, steps, before, dry_run=dry_run)
-    removed = _Removed(DataPaths(database, storage, dry_run=dry_run), own_data_paths(database))
+    removed = _Removed()
     for batch in _due(database, ago(database, age)):
         with _rested():
             _sweep(database, storage, batch, removed, dry_run=dry_run)
@@ -164,7 +145,7 @@ def collect_folder(
     age = check_age(older_than)
     database.check_writable()
     paths: list[str] = []
-    removed = _Removed(DataPaths(database, storage, dry_run=dry_run), own_data_paths(database), paths=paths)
+    removed = _Removed(paths=paths)
     if dry_run:
         with begin_cleaning(database) as session:
             # What is scheduled here is taken back.
@@ -173,7 +154,7 @@ def collect_folder(
                 while dead := dead_files(session, kind, FIRST, _AT_ONCE):
                     schedule_files(session, kind, dead, database.now())
             for batch in _due(session, ago(database, age), folder):
-                paths += _addresses(storage, _sorted_out(session, removed.owned(batch), removed)[0])
+                paths += _addresses(storage, _sorted_out(session, batch, removed)[0])
         return paths
     steps = _steps(progress)
     _mark(database, storage, steps, None, dry_run=False)
@@ -257,7 +238,7 @@ def _mark(
     with _rested(), begin_cleaning(database) as session:
         drop_history(session)
         session.commit()
-    filled = [path for path in forgotten_data_paths(database) if not _is_left(database, storage, path)]
+    filled = [path for path in forgotten_data_paths(database) if _has_files(storage, path)]
     with _rested(), begin_cleaning(database) as session:
         drop_forgotten(session, filled)
         session.commit()
@@ -296,15 +277,12 @@ def _scheduled(database: Database, kind: DeadKind) -> Iterator[tuple[int, int]]:
             return
 
 
-def _is_left(database: Database, storage: Storage, folder: str) -> bool:
-    """Whether no files are in a folder that was the data path of a catalog; others may have it then."""
+def _has_files(storage: Storage, folder: str) -> bool:
+    """Whether files are in a folder, or may be."""
     try:
-        if has_files(storage, folder):
-            return False
-        unmark(database, storage, folder)
+        return any(True for _ in storage.files(folder, relative=False))
     except StorageError:
-        return False
-    return True
+        return True
 
 
 def _due(reader: Database | Session, before: datetime, folder: str = "") -> Iterator[list[Scheduled]]:
@@ -325,7 +303,7 @@ def _sweep(
     nobody does. So whoever does is found afterwards, and nobody has to wait for that. What is referred to is
     forgotten only while no other collection removes the last row that does: that one relies on the queue.
     """
-    going, named, foreign = _looked_up(database, removed.owned(batch), removed)
+    going, named, foreign = _looked_up(database, batch, removed)
     if dry_run:
         removed.count += len(going)
         removed.bytes += sum(_sizes(storage, going))

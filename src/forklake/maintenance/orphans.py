@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 
-from forklake.commit.data_paths import DataPaths, Owned
 from forklake.data.parquet.file_names import is_ours
 from forklake.data.storage.file_info import StoredFile
-from forklake.data.storage.lake_markers import is_marker
 from forklake.data.storage.storage import Storage
 from forklake.display import Shown
 from forklake.maintenance.collect import KeptFile, check_age, remove_folders
@@ -46,18 +44,12 @@ class OrphansResult(Shown):
 
 @dataclass(slots=True)
 class _Found:
-    data_paths: DataPaths
     files: int = 0
     bytes: int = 0
     unknown: list[str] = field(default_factory=list[str])
     kept: list[KeptFile] = field(default_factory=list[KeptFile])
     paths: list[str] | None = None
     """Addresses of the files, if somebody asks for them."""
-
-    def keep_folder(self, folder: str, why: str, *, failed: bool) -> None:
-        """Note, once, that nothing is removed in a folder."""
-        if not any(file.path == folder for file in self.kept):
-            self.kept.append(KeptFile(folder, why, failed=failed))
 
 
 def remove_orphans(
@@ -72,7 +64,7 @@ def remove_orphans(
     """Remove files that nothing names, in the data paths of the lake and of its forks."""
     age = check_age(older_than)
     database.check_writable()
-    found = _Found(DataPaths(database, storage, dry_run=dry_run))
+    found = _Found()
     steps = Steps(progress, "look for orphans", "files", None)
     for folder in ("", *own_data_paths(database)):
         _look(database, storage, folder, age, found, steps, unknown=unknown, dry_run=dry_run)
@@ -99,8 +91,7 @@ def orphans_in(
     database.check_writable()
     paths: list[str] = []
     steps = Steps(progress, "look for orphans", "files", None)
-    found = _Found(DataPaths(database, storage, dry_run=dry_run), paths=paths)
-    _look(database, storage, folder, age, found, steps, unknown=unknown, dry_run=dry_run)
+    _look(database, storage, folder, age, _Found(paths=paths), steps, unknown=unknown, dry_run=dry_run)
     steps.end()
     return paths
 
@@ -118,19 +109,8 @@ def _look(
 ) -> None:
     """Remove orphans in one folder, or below the data path of the lake."""
     relative = not is_absolute(folder)
-    root = storage.data_path if relative else folder
-    owned = found.data_paths.owned(root)
-    why = owned.copied or owned.shared
-    if why is not None:
-        found.keep_folder(root, why, failed=True)
-        return
     for batch in _batches(storage.files(folder, relative)):
-        orphans = _not_inside_others(
-            _orphans(database, storage, batch, age, found, owned, relative=relative, unknown=unknown),
-            storage,
-            root,
-            found,
-        )
+        orphans = _orphans(database, storage, batch, age, found, relative=relative, unknown=unknown)
         if found.paths is not None:
             orphans = (file for file in orphans if _is_listed(file.path))
         gone = list(orphans) if dry_run else _removed(storage, orphans, found, relative=relative)
@@ -161,14 +141,13 @@ def _orphans(
     batch: list[StoredFile],
     age: timedelta,
     found: _Found,
-    owned: Owned,
     *,
     relative: bool,
     unknown: bool,
 ) -> Iterator[StoredFile]:
     """Those of some files that nobody names, now that they were listed, nor may come to name."""
     before = ago(database, age)
-    old = [file for file in batch if file.modified <= before and not is_marker(file.path)]
+    old = [file for file in batch if file.modified <= before]
     # A file that was imported from inside of the data path may be named by its full address.
     addresses = {file.path: storage.address(file.path, relative) for file in old}
     writing = open_commit_uuids(database)
@@ -176,28 +155,10 @@ def _orphans(
     for file in old:
         if file.path in known or addresses[file.path] in known or any(uuid in file.path for uuid in writing):
             continue
-        looks_ours = is_ours(file.path, True) or f"/{STAGING}" in f"/{file.path}"
-        # Who was there before the lake may have written files of the same names.
-        if unknown or (looks_ours and (owned.since is None or file.modified > owned.since)):
+        if unknown or is_ours(file.path, True) or f"/{STAGING}" in f"/{file.path}":
             yield file
         elif len(found.unknown) < _MOST_SHOWN:
             found.unknown.append(addresses[file.path])
-
-
-def _not_inside_others(
-    orphans: Iterable[StoredFile], storage: Storage, root: str, found: _Found
-) -> Iterator[StoredFile]:
-    """Those of some files in a data path that are in no folder that another lake marked."""
-    for file in orphans:
-        parts = storage.address(file.path, not is_absolute(file.path)).removeprefix(root).split("/")[:-1]
-        for number in range(1, len(parts) + 1):
-            folder = f"{root}{'/'.join(parts[:number])}/"
-            why = found.data_paths.other_inside(folder)
-            if why is not None:
-                found.keep_folder(folder, why, failed=False)
-                break
-        else:
-            yield file
 
 
 def _removed(

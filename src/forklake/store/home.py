@@ -37,22 +37,13 @@ def remember_home(session: Session, home: Home | None) -> None:
         add_setting(session, _KEY, json.dumps([home.name, home.identity]))
 
 
-def stored_home(database: Database) -> tuple[str, str] | None:
-    """Where the lake is at home as it knows it, by name and by identity; None if it does not."""
-    found = setting(database, _KEY)
-    if found is None:
-        return None
-    name, identity = json.loads(found)
-    return name, identity
-
-
 def former_home(database: Database) -> str | None:
     """Where the lake was at home, if that is neither this place nor this database under another name."""
-    found = stored_home(database)
+    found = setting(database, _KEY)
     here = None if found is None else database.home()
     if found is None or here is None:
         return None
-    name, identity = found
+    name, identity = json.loads(found)
     return None if here.name == name or here.identity == identity else name
 
 

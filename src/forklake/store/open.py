@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
-from uuid import uuid4
 
 from forklake.errors import (
     DataPathMismatch,
@@ -25,8 +24,6 @@ from forklake.version import VERSION
 
 DEFAULT_SCHEMA = "ducklake"
 DEFAULT_POOL_SIZE = 16
-LAKE_UUID = "lake_uuid"
-"""The setting that tells the lake from all others; copies of its metadata have the same."""
 
 
 def open_database(url: LakeUrl, *, create: bool) -> Database:
@@ -88,14 +85,7 @@ def create_lake(database: Database, data_path: str) -> bool:
     if database.exists():
         return False
     try:
-        database.create_schema(
-            {
-                "data_path": data_path,
-                "created_by": "forklake",
-                MADE_BY: VERSION,
-                LAKE_UUID: str(uuid4()),
-            }
-        )
+        database.create_schema({"data_path": data_path, "created_by": "forklake", MADE_BY: VERSION})
     except UniqueViolation:
         return False
     except StoreError:
@@ -116,30 +106,29 @@ def check_version(database: Database) -> None:
     check_present(database.url, version, made_by)
 
 
-def data_path_of(database: Database, given: str | None) -> str | None:
-    """Where the lake keeps its files; a path given on opening must be the one that was stored.
-
-    None if the lake was created with psql, and learns its path now.
-    """
+def data_path_of(database: Database, given: str | None) -> str:
+    """Where the lake keeps its files; a path given on opening must be the one that was stored."""
     found = setting(database, "data_path")
     if found is not None and given is not None and given != found:
         raise DataPathMismatch(
             f"the lake at {database.url} keeps its files in {found}, not {given}: leave data_path "
             "out, or pass moved=True if its files were moved there"
         )
-    return found
-
-
-def store_data_path(database: Database, given: str) -> None:
-    """Let a lake that was created with psql learn its path from the first who says it."""
+    if found is not None:
+        return found
+    if given is None:
+        raise MetadataNotFound(
+            f"the lake at {database.url} does not know where its files are: "
+            "say it once with `forklake --lake URL init --data-path …`"
+        )
+    # A lake that was created with psql learns its path from the first who says it.
     home = database.home()
     with suppress(UniqueViolation), database.transaction() as session:
         if setting(session, "data_path") is None:
             add_setting(session, "data_path", given)
-            if setting(session, LAKE_UUID) is None:
-                add_setting(session, LAKE_UUID, str(uuid4()))
             remember_home(session, home)
             session.commit()
+    return data_path_of(database, given)
 
 
 def is_finished(database: Database) -> bool:

@@ -24,11 +24,7 @@ DDL = (
 @pytest.fixture
 def files(tmp_path: Path) -> Callable[[], set[str]]:
     folder = tmp_path / "files"
-    return lambda: {
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and path.parent.name != "_lakes"
-    }
+    return lambda: {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture

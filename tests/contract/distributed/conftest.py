@@ -29,11 +29,7 @@ def table(catalog: forklake.Catalog) -> forklake.Table:
 @pytest.fixture
 def stored(lake: forklake.Lake) -> Callable[[], list[str]]:
     folder = Path(lake.data_path)
-    return lambda: sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file() and path.parent.name != "_lakes"
-    )
+    return lambda: sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.fixture

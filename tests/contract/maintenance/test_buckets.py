@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import forklake
-from forklake.data.storage.lake_markers import is_marker
 from forklake.data.storage.s3 import S3
 from forklake.data.storage.storage import open_storage
 from tests.contract.maintenance.cleaned import NOW, RunSql, clean, ids, left_behind, named, rows
@@ -35,7 +34,7 @@ def raw(bucket_lake: forklake.Lake, lake_url: str, sql_on: Any) -> RunSql:
 
 
 def objects(s3_url: str) -> set[str]:
-    return {file.path for file in open_storage(s3_url).files() if not is_marker(file.path)}
+    return {file.path for file in open_storage(s3_url).files()}
 
 
 def test_what_nobody_reaches_leaves_the_bucket(

@@ -33,7 +33,7 @@ def folders(data_path: str) -> set[str]:
     """The folders of catalogs; in a bucket, what stands for them."""
     filesystem, path = open_storage(data_path).resolve("file")
     found = filesystem.get_file_info(fs.FileSelector(path.removesuffix("/file")))
-    return {info.base_name for info in found if info.type == fs.FileType.Directory} - {"_lakes"}
+    return {info.base_name for info in found if info.type == fs.FileType.Directory}
 
 
 def folder_of(catalog: forklake.Catalog, raw: RunSql) -> str:

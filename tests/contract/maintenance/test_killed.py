@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import forklake
-from forklake.data.storage.lake_markers import is_marker
 from forklake.data.storage.storage import open_storage
 from tests.contract.maintenance.cleaned import NOW, ids, left_behind, named, rows
 
@@ -132,7 +131,7 @@ def test_the_next_collection_goes_on_where_one_was_killed(
     rounds = ROUNDS[lake_url.partition(":")[0]] // (FEWER if data_path.startswith("s3") else 1)
 
     def stored() -> set[str]:
-        return {file.path for file in open_storage(data_path).files() if not is_marker(file.path)}
+        return {file.path for file in open_storage(data_path).files()}
 
     with forklake.connect(lake_url, data_path=data_path, create=True) as lake:
         lake.set_option("data_inlining_row_limit", 2)

@@ -170,7 +170,7 @@ def test_data_paths_in_the_folder_of_a_user(tmp_path: Path, monkeypatch: pytest.
             lake.fork("c", "g", data_path="~nobody_is_called_so/f")
         # A folder that is called so is meant if it does not begin with it.
         lake.fork("c", "h", data_path="./~")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "~"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["files", "forks", "lake.db"]
 
 

@@ -6,14 +6,13 @@ import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from forklake.data.storage.file_info import StoredFile
-from forklake.data.storage.lake_markers import is_marker
 from forklake.data.storage.paths import s3_options
 from forklake.data.storage.storage import Storage
 from forklake.errors import StorageError
@@ -23,7 +22,6 @@ from tests.property.simulation.faults import Operation
 if TYPE_CHECKING:
     from tests.property.simulation.client import Client
 
-BEFORE = datetime(2099, 1, 1, tzinfo=UTC)
 LATE = timedelta(minutes=30)
 """How old a file is that a listing shows in any case."""
 
@@ -108,23 +106,19 @@ class SimulatedStorage(Storage):
                 failures[path] = error
         return failures
 
-    def remove_folders(self, folders: Iterable[str], relative: bool = True) -> dict[str, StorageError]:
+    def remove_folders(self, folders: Iterable[str]) -> dict[str, StorageError]:
         failures: dict[str, StorageError] = {}
         for folder in folders:
             try:
                 fault = self._fault()
-                failures |= super().remove_folders([folder], relative)
+                failures |= super().remove_folders([folder])
                 self._finish(fault, folder)
             except StorageError as error:
                 failures[folder] = error
         return failures
 
     def _timed(self, file: StoredFile, address: str) -> StoredFile:
-        times, path = self.client.world.file_times, os.path.normpath(address)
-        if path not in times and is_marker(path):
-            # Whoever made the lake has put it there.
-            times[path] = BEFORE
-        return replace(file, modified=times[path])
+        return replace(file, modified=self.client.world.file_times[os.path.normpath(address)])
 
     def _fault(self, doing: Operation = "file") -> str | None:
         fault = self.client.point(doing)

@@ -16,7 +16,6 @@ from unittest.mock import patch
 
 import forklake
 from forklake.commit import reservations, retry
-from forklake.data.storage.lake_markers import is_marker
 from forklake.data.storage.storage import open_storage
 from forklake.errors import IndexNotBuilt
 from forklake.index import coverage
@@ -106,8 +105,7 @@ class World:
     def files(self) -> Iterator[str]:
         """Every file on the disk that belongs to the lake."""
         for root in ("files", "own", "theirs"):
-            found = (str(path) for path in (self.folder / root).rglob("*") if path.is_file())
-            yield from (path for path in found if not is_marker(path))
+            yield from (str(path) for path in (self.folder / root).rglob("*") if path.is_file())
 
     def readers_until(self, time: datetime) -> None:
         """What was planned up to a time can no longer be read for certain."""

@@ -184,8 +184,8 @@ class Storage:
             failures = pool.map(lambda path: self._failure_to_delete(path, relative), found)
             return {path: failure for path, failure in zip(found, failures, strict=True) if failure}
 
-    def remove_folders(self, folders: Iterable[str], relative: bool = True) -> dict[str, StorageError]:
-        """Remove folders that nobody uses, if no file is left in them.
+    def remove_folders(self, folders: Iterable[str]) -> dict[str, StorageError]:
+        """Remove folders below the data path that nobody uses, if no file is left in them.
 
         Gives those that could not be removed, and why.
         """
@@ -193,12 +193,12 @@ class Storage:
         if not found:
             return {}
         with ThreadPoolExecutor(min(_DELETING_THREADS, len(found)), "forklake-delete") as pool:
-            failures = pool.map(lambda folder: self._failure_to_remove(folder, relative), found)
+            failures = pool.map(self._failure_to_remove, found)
             return {path: failure for path, failure in zip(found, failures, strict=True) if failure}
 
-    def _failure_to_remove(self, folder: str, relative: bool) -> StorageError | None:
+    def _failure_to_remove(self, folder: str) -> StorageError | None:
         try:
-            address = self.address(folder.rstrip("/"), relative)
+            address = self.address(folder.rstrip("/"))
             place, inner = self._placed(address)
             with self._translated("removing", address, inner):
                 place.remove_folder(inner)
