@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import forklake
@@ -72,6 +72,10 @@ class Postgres:
         self._database = EmptyDatabase(server, folder)
         self._made = 0
 
+    def close(self) -> None:
+        """Leave the database to its server."""
+        self._database.close()
+
     @contextmanager
     def world(self, prepare: Prepare = lambda _: None) -> Iterator[World]:
         """A world of its own; it is removed afterwards."""
@@ -91,7 +95,6 @@ def lakes(backend: str, server: str | None = None) -> Iterator[Lakes]:
     with memory_folder() as folder, ExitStack() as started:
         if backend != "postgresql":
             yield Embedded(folder, backend)
-        elif server is not None:
-            yield Postgres(folder, server)
         else:
-            yield Postgres(folder, started.enter_context(LocalPostgres(fsync=False)).url)
+            url = server or started.enter_context(LocalPostgres(fsync=False)).url
+            yield started.enter_context(closing(Postgres(folder, url)))
